@@ -74,7 +74,7 @@ def _cost_of(question: Question) -> int:
 
 
 def _paid_before_the_look(place: World, question: Question, release_id: str) -> Claims:
-    """Between charge and answer, another connection sees the charge and no answer."""
+    """Try whether, between charge and answer, another connection sees the charge and no answer."""
     seen: list[tuple[list[str], bool]] = []
 
     def look() -> None:

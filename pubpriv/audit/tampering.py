@@ -113,7 +113,7 @@ def _rewritten(place: World) -> Claims:
 
 
 def _unguarded(place: World) -> Claims:
-    """Without the triggers that keep records as they are, nothing is written."""
+    """Try whether anything is written without the triggers that keep records as they are."""
     with closing(sqlite3.connect(_file_of(place))) as database, database:
         for name, _ in _triggers(database):
             database.execute(f"DROP TRIGGER {name}")

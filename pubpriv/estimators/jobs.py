@@ -92,7 +92,7 @@ class Job:
         rows_of: str | None = None,
         **settings: Any,
     ) -> "Job":
-        """With settings by name; those that are not given are at their defaults."""
+        """Make a job with settings by name; those that are not given are at their defaults."""
         made = estimator.settings(**settings)
         table = private, public, columns
         return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person, rows_of)

@@ -68,7 +68,7 @@ class Run(Protocol):
         """Let go of resources."""
 
     def describe(self) -> str:
-        """For `repr`."""
+        """Say what it is, for `repr`."""
 
 
 class RecordedRun:

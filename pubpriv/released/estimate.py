@@ -52,7 +52,7 @@ class Estimate(Shown):
     """
 
     format: ClassVar[int] = 1
-    """Of the model file: a version reads its own and older ones."""
+    """Format of the model file: a version reads its own and older ones."""
 
     kind: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]]

@@ -18,7 +18,7 @@ OPTIONAL = SOURCES[2:]
 
 
 Place = tuple[str, int | None, str | None, str | None]
-"""Of a number: quantity, component, column and other column."""
+"""Place of a number: quantity, component, column and other column."""
 
 
 @dataclass(frozen=True, slots=True)

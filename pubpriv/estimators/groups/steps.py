@@ -218,7 +218,7 @@ class _Groups:
         return told, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
 
     def _covariance_errors(self, spreads: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
-        """Of entries in the table's units, each of which may differ between groups in its own way."""
+        """Tell errors of entries in the table's units, each of which may differ between groups in its own way."""
         entries = np.einsum("ai,gij,bj->gab", self.colour, spreads, self.colour)
         typical = self.colour @ self.within @ self.colour.T
         variances = np.outer(np.diag(typical), np.diag(typical)) + typical**2

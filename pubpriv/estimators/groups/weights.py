@@ -1,4 +1,4 @@
-"""In which shares groups have the components of a mixture: counts by component and group, in one question.
+"""Shares in which groups have the components of a mixture: counts by component and group, in one question.
 
 A record is counted where its likeliest component is. Where components overlap, some records of one are likeliest in
 another; how many is worked out from the released mixture itself (`_confusion`), and undone.

@@ -44,7 +44,7 @@ class PersonTerms:
         return {"person": list(self.columns), "persons": self.persons}
 
     def described(self) -> str:
-        """For a sentence: `one person, told by patient_id`."""
+        """Say it within a sentence: `one person, told by patient_id`."""
         return f"one person, told by {', '.join(self.columns)}"
 
 

@@ -240,7 +240,7 @@ class Balance:
 
     @property
     def period_cap(self) -> Amount:
-        """Of each period; nothing, where there are none."""
+        """The cap of each period; nothing, where there are none."""
         return Amount(0) if self.periods is None else self.periods.cap(self.person is not None)
 
     @property

@@ -27,13 +27,13 @@ from pubpriv.released.report.drawing import (
 )
 
 _POINTS = 181
-"""Of a curve; between two of them stands the model's mean density, so that a narrow component is not missed."""
+"""Points of a curve; between two of them stands the model's mean density, so that a narrow component is not missed."""
 
 _TALLEST = 3.0
 """A curve is cut off at so many times the height of the tallest bar: a narrow component would flatten all else."""
 
 _FAINTEST = 0.01
-"""Of the height of the picture: below it a component is not drawn."""
+"""Share of the height of the picture: below it a component is not drawn."""
 
 _TOP, _BOTTOM, _MARGIN = 40.0, 150.0, 10.0
 

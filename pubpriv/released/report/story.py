@@ -104,7 +104,7 @@ class Story:
 
     @property
     def price(self) -> float:
-        """Of all questions together."""
+        """Price of all questions together."""
         return sum(each.price for each in self.asked)
 
     @classmethod
