@@ -139,7 +139,7 @@ def _closed(place: World) -> Claims:
         yield "not carried on in a second ledger", refuses(second, InvalidInput)
         for ledger, whole in ((books, False), (free, True)):
             found = refuses(partial(ledger.check_carried, folder / "archive.jsonl"), LedgerViolation)
-            yield f"books {'with all of the budget' if whole else 'as they are'}: told by the archive", found == whole
+            yield f"books {'with all of the budget' if whole else 'as they are'}: shown by the archive", found == whole
 
 
 def _begin(place: World, release_id: str, options: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ def explain(
     out(story.title)
     table("what was asked of the private rows", list(table_heads(story)), table_rows(story))
     out(summary(story))
-    for line in (*story.guarantees, *story.told):
+    for line in (*story.guarantees, *story.outcome):
         out(line)
     failure: str | None = None
     try:
@@ -73,9 +73,9 @@ def _of_run(release_id: str, dataset: str, ledger: str | None) -> "Story":
         run, balance = books.run(dataset, release_id), books.balance(dataset)
         bill = run.bill()
         views = {charge.label: run.find(charge.label) for charge in bill.charges}
-    told = {
+    numbers = {
         label: sum(map(len, view.answer.values()))
         for label, view in views.items()
         if view is not None and view.answer is not None
     }
-    return Story.of_run(balance, bill, told)
+    return Story.of_run(balance, bill, numbers)

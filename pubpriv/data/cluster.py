@@ -89,7 +89,7 @@ class Cluster(Executor):
                 spill to disk.
             Unavailable: the scheduler does not answer, or a worker; or there is none.
         """
-        workers = _told_by_workers(_client(self.address), self.address)
+        workers = _ask_workers(_client(self.address), self.address)
         if not workers:
             raise Unavailable(f"the Dask cluster at {self.address} has no worker: start one, or run without --dask")
         here = _versions()
@@ -273,7 +273,7 @@ def _client(address: str) -> Any:
         return _clients[address]
 
 
-def _told_by_workers(client: Any, address: str) -> dict[str, Any]:
+def _ask_workers(client: Any, address: str) -> dict[str, Any]:
     """What each worker says of itself.
 
     Raises:

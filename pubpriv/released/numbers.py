@@ -70,8 +70,8 @@ class Number:
         sd = sqrt(self.value)
         errors = self.sampling, self.privacy, self.clipping, self.shrinkage
         sampling, privacy, clipping, shrinkage = (error / (2 * sd) if sd else sqrt(error) for error in errors)
-        told = replace(self, quantity="sd", other_column=None, value=sd)
-        return replace(told, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
+        deviation = replace(self, quantity="sd", other_column=None, value=sd)
+        return replace(deviation, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
 
 
 def counted(number: int, noun: str) -> str:

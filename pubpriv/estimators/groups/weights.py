@@ -40,8 +40,8 @@ class GroupCounts:
 
 @public_value
 @dataclass(frozen=True)
-class ToldWeights:
-    """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ToldGroups`."""
+class ShrunkWeights:
+    """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ShrunkGroups`."""
 
     rows: _Vector
     rows_sd: float
@@ -73,7 +73,7 @@ def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> Gr
 
 
 @step(title="draw weights of groups together")
-def tell_weights(found: GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> ToldWeights:
+def tell_weights(found: GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> ShrunkWeights:
     """Weights of groups, with what overlap makes of them undone, drawn together as far as their errors say; free."""
     counts = np.array(found.counts)
     k = counts.shape[1]
@@ -87,12 +87,12 @@ def tell_weights(found: GroupCounts, mixture: Mixture, cells: Cells, widening: f
         sampling[g] = np.sqrt(np.maximum(np.diag(undo @ spread @ undo.T), 0.0))
         privacy[g] = found.sd / n[g] * np.sqrt((undo**2).sum(axis=1))
     drawn = drawn_together(weights, sampling**2 + privacy**2)
-    told = np.maximum(drawn.values, _LEAST_WEIGHT)
-    told /= told.sum(axis=1, keepdims=True)
-    return ToldWeights(
+    weights = np.maximum(drawn.values, _LEAST_WEIGHT)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return ShrunkWeights(
         rows=tuple(np.maximum(counts.sum(axis=1), 0.0).tolist()),
         rows_sd=float(found.sd * np.sqrt(k)),
-        weights=_rows(told),
+        weights=_rows(weights),
         errors=(_rows(drawn.own * sampling), _rows(drawn.own * privacy), _rows(drawn.error)),
         own=_rows(drawn.own),
     )

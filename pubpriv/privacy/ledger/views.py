@@ -282,8 +282,8 @@ class Balance:
             }
             for period in each
         }
-        told = {"cap": cap.main / UNIT, "spent_in_every": common.spent.main / UNIT, "each": named}
-        return {"periods": terms.to_json()["periods"] | told | {"held_in_every": common.held.main / UNIT}}
+        caps = {"cap": cap.main / UNIT, "spent_in_every": common.spent.main / UNIT, "each": named}
+        return {"periods": terms.to_json()["periods"] | caps | {"held_in_every": common.held.main / UNIT}}
 
 
 def kind_of(question: Mapping[str, Any]) -> str:
