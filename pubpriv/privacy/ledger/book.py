@@ -189,7 +189,7 @@ class Book:
         Raises:
             BooksClosed: it is one.
         """
-        if old_books.knows(self.connection, self.dataset, release_id):
+        if old_books.known(self.connection, self.dataset, (release_id,)):
             raise BooksClosed(
                 f"release id {release_id!r} of dataset {self.dataset!r} was released in books that are closed, those "
                 f"of the ledger {old_books.place_of(self.connection, self.dataset)}, which still has its answers and "

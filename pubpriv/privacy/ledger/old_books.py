@@ -1,7 +1,8 @@
 """What a dataset's books say of those that they carry on."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
+from os.path import commonprefix
 from typing import Any
 
 import sqlalchemy as sa
@@ -35,11 +36,12 @@ def count(connection: sa.Connection, dataset: str) -> int:
     return next((int(body["runs"]) for body in _bodies(connection, dataset, "carried")), 0)
 
 
-def knows(connection: sa.Connection, dataset: str, release_id: str) -> bool:
-    """Tell whether a run was opened under this id in books before these."""
-    named = _table.c.body.contains(f'"{release_id}"', autoescape=True)
+def known(connection: sa.Connection, dataset: str, release_ids: Collection[str]) -> set[str]:
+    """Tell which of these ids a run was opened under in books before these."""
+    same = commonprefix(list(release_ids))  # noqa: RUF071 - of characters; bodies without it are not even read
+    named = _table.c.body.contains(f'"{same}', autoescape=True)
     found = _bodies(connection, dataset, "remembered", named)
-    return any(run.release_id == release_id for body in found for run in runs_in(body))
+    return {run.release_id for body in found for run in runs_in(body)}.intersection(release_ids)
 
 
 def newest(connection: sa.Connection, dataset: str, most: int) -> list[OldRun]:

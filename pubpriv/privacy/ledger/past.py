@@ -1,6 +1,6 @@
 """The newest runs of a dataset, and in sum what those before them spent: as quick after years as on the first day."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +74,13 @@ def count_of_runs(book: Book) -> int:
     return int(book.connection.execute(query).scalar_one()) + old_books.count(book.connection, book.dataset)
 
 
-def has_ended(book: Book, release_id: str) -> bool | None:
-    """Tell whether a run was closed; None: no run was ever opened under this id, in these books or before."""
-    if book.find("opened", release_id=release_id) is not None:
-        return book.run_state(release_id).closed
-    return True if old_books.knows(book.connection, book.dataset, release_id) else None
+def ended(book: Book, release_ids: Collection[str]) -> dict[str, bool]:
+    """Tell of each of these runs that was ever opened, in these books or before, whether it was closed."""
+    table = schema.records
+    where = table.c.release_id.in_(release_ids), table.c.kind.in_(("opened", "closed"))
+    found = [schema.whole(row) for row in book.connection.execute(book.rows(*where))]
+    before = old_books.known(book.connection, book.dataset, release_ids)
+    return dict.fromkeys(before, True) | {str(record.release_id): record.kind == "closed" for record in found}
 
 
 def newest_start(book: Book, method: str, wanted: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:
