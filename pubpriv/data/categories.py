@@ -50,7 +50,7 @@ class ByCategory:
         values: the categories, each once.
 
     Raises:
-        InvalidInput: no column, no values or one of them twice, or more than `MOST_CATEGORIES`; no months.
+        InvalidInput: no column, no values or one of them twice, or more than 1,000; no months.
 
     Example:
         >>> import pubpriv as pp
