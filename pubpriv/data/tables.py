@@ -351,7 +351,7 @@ def source_of(public: Any) -> str | None:
     """Canonical name of the file, folder or glob that public rows are, or were read from; None for rows in memory.
 
     Raises:
-        InvalidInput: a path that is no name of a table; see `places.canonical`.
+        InvalidInput: a path that is no name of a table; see `names.tables.canonical`.
     """
     if isinstance(public, str | os.PathLike):
         return canonical(os.fspath(public))

@@ -27,10 +27,10 @@ _MISSED_HEARTBEATS = 3
 _STUCK_SECONDS = 600
 """A run that a worker took begins within seconds; a machine that is busy may need some minutes."""
 
-Related = dict[str, str | list[str]]
+_Related = dict[str, str | list[str]]
 """Labels of something that an event is related to."""
 
-_OURS: Related = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
+_OURS: _Related = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
 """Runs of our deployments: other flows of the server are nobody's business here."""
 
 
@@ -100,7 +100,7 @@ def _stuck() -> AutomationCore:
     )
 
 
-def silence(after: Set[str], expect: Set[str], seconds: int, related: Related = _OURS) -> EventTrigger:
+def silence(after: Set[str], expect: Set[str], seconds: int, related: _Related = _OURS) -> EventTrigger:
     """Fire for each related run that tells none of `expect` so long after it told one of `after`."""
     return EventTrigger(
         after=set(after),

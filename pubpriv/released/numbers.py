@@ -17,7 +17,7 @@ SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
 OPTIONAL = SOURCES[2:]
 
 
-Place = tuple[str, int | None, str | None, str | None]
+_Place = tuple[str, int | None, str | None, str | None]
 """Place of a number: quantity, component, column and other column."""
 
 
@@ -50,7 +50,7 @@ class Number:
     group: str | None = None
 
     @classmethod
-    def at(cls, place: Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
+    def at(cls, place: _Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
         """Make one of its errors by all `SOURCES`, in their order."""
         sampling, privacy, clipping, shrinkage = errors
         return cls(*place, value, sampling, privacy, clipping, shrinkage, group)

@@ -91,7 +91,7 @@ class RowsOfPeriod:
         Raises:
             InvalidInput: it is.
         """
-        check_period(question, self._period)
+        _check_period(question, self._period)
         if in_person_unit(whole(question)):
             raise InvalidInput(f"a {type(whole(question)).__name__} is asked where the unit of the dataset is a person")
 
@@ -158,7 +158,7 @@ class PersonsInPeriod:
 
     def check_stored(self, question: Question) -> None:
         """Refuse one of other rows, or one that counts rows by themselves: somebody wrote it there."""
-        check_period(question, self._period)
+        _check_period(question, self._period)
         self._unit.check_stored(whole(question))
 
     def answered(self, question: Question) -> Question:
@@ -202,7 +202,7 @@ def of_rows(question: Any, period: str) -> Question:
     return InPeriod.of_rows(question, period)
 
 
-def check_period(question: Question, period: str) -> None:
+def _check_period(question: Question, period: str) -> None:
     """Refuse a question of other rows than those of a period.
 
     Raises:
@@ -221,7 +221,7 @@ def _reading(table: Any, run: Run, period: str, remembered: bool, shared: bool) 
     found = PersonTable.of_run(table, run.name, most_bytes) if own else PersonTable(table, most_bytes)
 
     def read(question: Question) -> Any:
-        check_period(question, period)
+        _check_period(question, period)
         return found.asked(question)
 
     return read

@@ -26,13 +26,13 @@ _E = TypeVar("_E", bound=Estimate)
 _CLIPPED = 0.05
 """Groups are told to be clipped from this share of their second moment on."""
 
-Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
+_Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
 """Estimates all rows together with a budget, and gives the covariance of a row beside that."""
 
 
 def estimate_groups(
     of: str,
-    whole: Whole[_E],
+    whole: _Whole[_E],
     rows: PublicTable,
     curator: Curator,
     budget: BudgetLike | None,

@@ -27,7 +27,7 @@ _Matrix = tuple[_Vector, ...]
 
 @public_value
 @dataclass(frozen=True)
-class GroupSums:
+class _GroupSums:
     """What the question about groups answered, in coordinates w = F (x - c) of all rows together.
 
     Attributes:
@@ -80,7 +80,7 @@ def group_frame(mean: _Vector, covariance: _Matrix) -> Frame:
 
 
 @step(title="ask all groups at once", private=True)
-def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool, ask: Ask) -> GroupSums:
+def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool, ask: Ask) -> _GroupSums:
     """Release count, sum and second moment of each group.
 
     Args:
@@ -95,11 +95,11 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
     return sums_of(curator.release(group_question(by, frame, ask, spreads), ask.label), spreads)
 
 
-def sums_of(answer: Answer, spreads: bool) -> GroupSums:
+def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
     """The answer to the question about groups."""
     values, noise, frame = answer.values, answer.question.noise(), answer.question.frames[0]
     last = "moment" if spreads else "square"
-    return GroupSums(
+    return _GroupSums(
         frame,
         _tuples(values["count"]),
         _tuples(values["sum"].reshape(-1, frame.dimension)),
@@ -109,7 +109,7 @@ def sums_of(answer: Answer, spreads: bool) -> GroupSums:
 
 
 @step(title="draw groups together")
-def tell_groups(found: GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ShrunkGroups:
+def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ShrunkGroups:
     """Means and covariances of groups, each drawn to those of all groups as far as its own errors say; free.
 
     Args:
@@ -146,7 +146,7 @@ class _Groups:
         y, seconds: mean and second moment of w, (K, d), (K, d, d) or (K, 1, 1).
         within: covariance of w inside groups, on average.
         center, colour, deviations: of all rows, in the table's units: mean, root of the covariance, sds of columns.
-        sds: of the noise, as in `GroupSums`.
+        sds: of the noise, as in `_GroupSums`.
     """
 
     counts: np.ndarray
@@ -162,7 +162,7 @@ class _Groups:
     clipped: float
 
     @classmethod
-    def of(cls, found: GroupSums, widening: float, spreads: bool) -> "_Groups":
+    def of(cls, found: _GroupSums, widening: float, spreads: bool) -> "_Groups":
         """Read the groups out of an answer."""
         center, matrix = found.frame.dense()
         d, colour = len(center), np.linalg.inv(matrix)

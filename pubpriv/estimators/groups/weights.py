@@ -31,7 +31,7 @@ _Matrix = tuple[_Vector, ...]
 
 @public_value
 @dataclass(frozen=True)
-class GroupCounts:
+class _GroupCounts:
     """Records of each group in each cell, (K, k), and the sd of the noise in a count."""
 
     counts: _Matrix
@@ -40,7 +40,7 @@ class GroupCounts:
 
 @public_value
 @dataclass(frozen=True)
-class ShrunkWeights:
+class _ShrunkWeights:
     """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ShrunkGroups`."""
 
     rows: _Vector
@@ -62,18 +62,18 @@ def mixture_cells(mixture: Mixture) -> Cells:
 
 
 @step(title="count components in all groups", private=True)
-def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> GroupCounts:
+def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> _GroupCounts:
     """Release how many records of each group lie in each cell.
 
     Privacy: one `Counts` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
     """
     answer = curator.release(Counts.priced(Refined(by, (cells,) * by.n_regions), ask.price), ask.label)
     counts = answer.values["count"].reshape(by.n_regions, cells.n_regions)
-    return GroupCounts(tuple(map(tuple, counts.tolist())), float(answer.question.noise()["count"].max()))
+    return _GroupCounts(tuple(map(tuple, counts.tolist())), float(answer.question.noise()["count"].max()))
 
 
 @step(title="draw weights of groups together")
-def tell_weights(found: GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> ShrunkWeights:
+def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> _ShrunkWeights:
     """Weights of groups, with what overlap makes of them undone, drawn together as far as their errors say; free."""
     counts = np.array(found.counts)
     k = counts.shape[1]
@@ -89,7 +89,7 @@ def tell_weights(found: GroupCounts, mixture: Mixture, cells: Cells, widening: f
     drawn = drawn_together(weights, sampling**2 + privacy**2)
     weights = np.maximum(drawn.values, _LEAST_WEIGHT)
     weights /= weights.sum(axis=1, keepdims=True)
-    return ShrunkWeights(
+    return _ShrunkWeights(
         rows=tuple(np.maximum(counts.sum(axis=1), 0.0).tolist()),
         rows_sd=float(found.sd * np.sqrt(k)),
         weights=_rows(weights),

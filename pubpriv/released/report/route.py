@@ -3,7 +3,7 @@
 from xml.etree.ElementTree import Element
 
 from pubpriv.released.report.drawing import FAINT, INK, SHADES, WIDTH, add, element, folded, line, sheet, words
-from pubpriv.released.report.story import Asked, Story, summary
+from pubpriv.released.report.story import Asked, Story
 
 _MOST = 14
 """So many questions are drawn; what is left is put together in one line."""
@@ -28,7 +28,7 @@ def route(story: Story) -> Element:
     last = first + sum(14.0 * len(row) + 10 for row in rows)
     height = last + 56 + 15.0 * len(lines) + 16
     about = " ".join(f"{each.words}: {each.price:.3g} {story.currency}." for each in shown)
-    made = sheet("route", height, summary(story), f"{about} What came out: {' '.join(story.outcome)}")
+    made = sheet("route", height, story.summary(), f"{about} What came out: {' '.join(story.outcome)}")
     _tables(made, story, top)
     _door(made, story, door)
     _questions(made, list(zip(shown, rows, strict=True)), first)

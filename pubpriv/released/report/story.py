@@ -160,6 +160,30 @@ class Story:
             meaning=(),
         )
 
+    def table_rows(self) -> list[list[str]]:
+        """List questions as text: label, what was asked, cost, share of it and, where it is known, numbers released."""
+        whole = self.price or 1.0
+        return [
+            [
+                each.label + (f" and {each.times - 1} more" if each.times > 1 else ""),
+                in_words(each.question),
+                f"{each.price:.4g}",
+                f"{each.price / whole:.1%}",
+                *([] if each.numbers is None else [f"{each.numbers:,}"]),
+            ]
+            for each in self.asked
+        ]
+
+    def table_heads(self) -> tuple[str, ...]:
+        """Name the columns of `table_rows`."""
+        numbers = any(each.numbers is not None for each in self.asked)
+        return ("step", "what was asked", f"cost ({self.currency})", "share", *(("noisy numbers",) if numbers else ()))
+
+    def summary(self) -> str:
+        """Say in a sentence how much was asked and what it cost."""
+        number = sum(each.times for each in self.asked)
+        return f"{counted(number, 'question')} asked of {self.rows}, {self.spent} in all"
+
 
 def _grouped(asked: Iterable[tuple[str, str, float, int | None]]) -> tuple[Asked, ...]:
     """Put together what differs only in a number of its label: rounds, columns, components."""
@@ -176,30 +200,3 @@ def _grouped(asked: Iterable[tuple[str, str, float, int | None]]) -> tuple[Asked
         )
         for (_, kind), group in groups.items()
     )
-
-
-def table_rows(story: Story) -> list[list[str]]:
-    """List questions as text: label, what was asked, cost, share of it and, where it is known, numbers released."""
-    whole = story.price or 1.0
-    return [
-        [
-            each.label + (f" and {each.times - 1} more" if each.times > 1 else ""),
-            in_words(each.question),
-            f"{each.price:.4g}",
-            f"{each.price / whole:.1%}",
-            *([] if each.numbers is None else [f"{each.numbers:,}"]),
-        ]
-        for each in story.asked
-    ]
-
-
-def table_heads(story: Story) -> tuple[str, ...]:
-    """Name the columns of `table_rows`."""
-    numbers = any(each.numbers is not None for each in story.asked)
-    return ("step", "what was asked", f"cost ({story.currency})", "share", *(("noisy numbers",) if numbers else ()))
-
-
-def summary(story: Story) -> str:
-    """Say in a sentence how much was asked and what it cost."""
-    number = sum(each.times for each in story.asked)
-    return f"{counted(number, 'question')} asked of {story.rows}, {story.spent} in all"
