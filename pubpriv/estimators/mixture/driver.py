@@ -39,7 +39,7 @@ from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import MixturePlan
-from pubpriv.estimators.mixture.public_model import public_model, public_starts, rung_start
+from pubpriv.estimators.mixture.public_model import pooled_start, public_model, public_starts
 from pubpriv.estimators.mixture.results import released
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.scene import Scene
@@ -315,7 +315,7 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
     run, scaling, rows = scene.run, scene.scaling, scene.rows
     located, apart = _located(scene, layout, plan)
     first = _refine(scene, scene.start(located), apart, plan.rounds[:-1], "(that lie apart)", located)
-    several = run(rung_start, rows, scaling, plan.several)
+    several = run(pooled_start, rows, scaling, plan.several)
     assert plan.explained is not None
     found = run.at("", first, several)(explained, scaling, rows, first.mixture, several, plan.explained)
 
@@ -326,7 +326,7 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
 
     if found.complete:
         return *_of_type(scene, refine(first.mixture, plan.rounds[-1:], "(last)", found)), None
-    climbed = climb(run, rows, scaling, layout.groups, found, ladder, refine)
+    climbed = climb(run, scene.starts, scaling, layout.groups, found, ladder, refine)
     return *_of_type(scene, climbed.last), climbed
 
 
