@@ -196,10 +196,10 @@ def _surveyed(
     most = min(settings.most, len(rows.rows))
     groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
     ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
-    run.curator.rehearse(*ways.questions())
     if not ways.looked_for:
         # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
         run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
+    run.curator.rehearse(*ways.questions())
     covered = cover(run, rows, scaling, seen, most, ways.coverage)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
@@ -230,8 +230,10 @@ def _regime(rows: PublicTable, ways: Ways) -> Regime:
 
 def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
     """See `_Course.surely`."""
+    # while k is looked for, subspaces are found on the way
+    first = (plan.pca,) if plan.pca is not None and not plan.most else ()
     rounds = plan.rounds if ladder is None else plan.rounds[:-1]
-    return [ask.question for ask in (*chain(*plan.starts), *rounds) if ask.question is not None]
+    return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]
 
 
 def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
