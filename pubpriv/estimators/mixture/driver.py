@@ -33,6 +33,7 @@ from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
 from pubpriv.estimators.mixture.kssu.driver import estimate_kssu
 from pubpriv.estimators.mixture.ladder import Climbed, climb
 from pubpriv.estimators.mixture.ladder_plan import Ladder
+from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.misfit import Fit, check_fit
 from pubpriv.estimators.mixture.nested import FlooredStart, nested_start
 from pubpriv.estimators.mixture.outline import outline
@@ -132,6 +133,7 @@ def estimate_mixture(
     return estimate_group_weights(whole, rows, curator, budget, runner)
 
 
+@one_thread
 def _whole(
     rows: PublicTable, curator: Curator, settings: MixtureSettings, budget: BudgetLike | None, runner: Runner
 ) -> MixtureEstimate:
