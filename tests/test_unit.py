@@ -101,7 +101,7 @@ def test_the_unit_of_a_dataset_cannot_be_forgotten(visits):
     """A table that was opened as one of rows, or by another id, is not looked at."""
     ledger, path = visits
     for person in ((), ("where",)):
-        with pytest.raises(SpecMismatch, match="told by who"):
+        with pytest.raises(SpecMismatch, match="known by who"):
             pp.Curator(pp.PrivateTable.open(path, ["x"], person=person), ledger, "visits", RHO)
     assert not ledger.history("visits")
 

@@ -159,11 +159,11 @@ class _TapedRun(SimulatedRun):
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Paid as a simulation pays, and answered if an answer was kept."""
-        standing = super().charge(label, question, event)
+        charge = super().charge(label, question, event)
         self.asked.append((label, canonical(question), event))
         kept = self._frozen.get(label)
         if kept is None:
-            return standing
+            return charge
         answer = self.publish(label, "kept", kept.answer)
         return ChargeView(json.loads(kept.question), answer, "kept", kept.event)
 

@@ -29,7 +29,7 @@ def explain(
 ) -> None:
     """Explain a run: what was asked of the private rows, what each question cost, and what came out.
 
-    A model file says all of it. Of a run in the ledger it is told how many noisy numbers each question released.
+    A model file says all of it. Of a run in the ledger it says how many noisy numbers each question released.
     """
     from pubpriv.released.report.explained import write_explained
 
@@ -43,7 +43,7 @@ def explain(
     out(story.title)
     table("what was asked of the private rows", list(story.table_heads()), story.table_rows())
     out(story.summary())
-    for line in (*story.guarantees, *story.told):
+    for line in (*story.guarantees, *story.outcome):
         out(line)
     failure: str | None = None
     try:
@@ -72,9 +72,9 @@ def _of_run(release_id: str, dataset: str, ledger: str | None) -> "Story":
         run, balance = books.run(dataset, release_id), books.balance(dataset)
         bill = run.bill()
         views = {charge.label: run.find(charge.label) for charge in bill.charges}
-    told = {
+    numbers = {
         label: sum(map(len, view.answer.values()))
         for label, view in views.items()
         if view is not None and view.answer is not None
     }
-    return Story.of_run(balance, bill, told)
+    return Story.of_run(balance, bill, numbers)

@@ -115,7 +115,7 @@ def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
     if by is None:
         return
     if type(by) is not ByCategory:
-        raise InvalidInput('groups are told by a column and its values: by=ByCategory("region", ("north", "south"))')
+        raise InvalidInput('groups are given by a column and its values: by=ByCategory("region", ("north", "south"))')
     if by.source in {*columns}:
         raise InvalidInput(
             f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "

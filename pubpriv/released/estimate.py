@@ -52,7 +52,7 @@ class Estimate(Shown):
     """
 
     format: ClassVar[int] = 1
-    """Of the model file: a version reads its own and older ones."""
+    """Format of the model file: a version reads its own and older ones."""
 
     kind: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]]
@@ -139,9 +139,9 @@ class Estimate(Shown):
         """Say in words what is missing or cannot be; nothing, if all is there."""
         for name, values in self.parts().items():
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
-            told = errors if isinstance(errors, Mapping) else {}
+            given = errors if isinstance(errors, Mapping) else {}
             for source in SOURCES:
-                if (source in told or source not in OPTIONAL) and not _finite(told.get(source), shape):
+                if (source in given or source not in OPTIONAL) and not _finite(given.get(source), shape):
                     yield f"the standard errors of {name} ({source}) are not there for every number"
             if not _finite(values, shape):
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
@@ -198,8 +198,8 @@ class Estimate(Shown):
         if self.groups is None:
             raise InvalidInput("the release tells no groups apart: fit it with --by COLUMN")
         group = self.groups[name]
-        told = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
-        errors = {**self.standard_errors, **told}
+        own = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
+        errors = {**self.standard_errors, **own}
         return replace(self, groups=None, standard_errors=errors, **self.parts_of_group(group))
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -
     }
 
 
-def told_method(method: str, statement: "Statement") -> str:
+def method_name(method: str, statement: "Statement") -> str:
     """The method as a model file names it: a simulation says that it is one."""
     return method if statement.private else f"{method} (simulation: not private)"
 

@@ -18,7 +18,7 @@ OPTIONAL = SOURCES[2:]
 
 
 _Place = tuple[str, int | None, str | None, str | None]
-"""Of a number: quantity, component, column and other column."""
+"""Place of a number: quantity, component, column and other column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Number:
         sd = sqrt(self.value)
         errors = self.sampling, self.privacy, self.clipping, self.shrinkage
         sampling, privacy, clipping, shrinkage = (error / (2 * sd) if sd else sqrt(error) for error in errors)
-        told = replace(self, quantity="sd", other_column=None, value=sd)
-        return replace(told, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
+        deviation = replace(self, quantity="sd", other_column=None, value=sd)
+        return replace(deviation, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,7 +13,7 @@ from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.views import Balance
 
 LOW = "pubpriv.budget.low"
-"""After a run: fewer such runs fit than its `warn_below`."""
+"""Event after a run: fewer such runs fit than its `warn_below`."""
 
 EXHAUSTED = "pubpriv.budget.exhausted"
 """A run was refused, before it read anything: its allotment has no room in the dataset's budget."""

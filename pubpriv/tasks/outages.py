@@ -46,7 +46,7 @@ def foreign(error: BaseException) -> PubPrivError | None:
 
 
 @contextmanager
-def told_of(what: str) -> Iterator[None]:
+def naming_outages(what: str) -> Iterator[None]:
     """Raise `Unavailable` for an outage of the server of which `what` tells where it is.
 
     Raises:

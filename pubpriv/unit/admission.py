@@ -101,7 +101,7 @@ def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None
     periods.check_named(table.period)
     if table.dates != periods.column:
         raise SpecMismatch(
-            f"in which period a row of dataset {dataset!r} lies is told by {periods.column}: open the table with "
+            f"the period of a row of dataset {dataset!r} is read from {periods.column}: open the table with "
             f"dates={periods.column!r}"
         )
 

@@ -31,7 +31,7 @@ FIRST = "period/rows"
 """Label of the first question of a run where the unit is a row."""
 
 _SHARE = Fraction(2, 100)
-"""Of the run's allotment."""
+"""Share of the run's allotment."""
 
 
 class RowsOfPeriod:

@@ -34,7 +34,7 @@ _SIZES, _ROWS = "person/sizes", "person/rows"
 """Labels of the first questions of a run."""
 
 _SHARES = {_SIZES: Fraction(1, 100), _ROWS: Fraction(2, 100)}
-"""Of the run's allotment."""
+"""Shares of the run's allotment."""
 
 
 class Unit(Protocol):
@@ -128,7 +128,7 @@ class RowUnit:
         return question
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
-        """Ask nothing."""
+        """Ask nothing: the number of rows is public."""
 
     def purse(self, purse: Purse) -> Purse:
         """Give all of it."""

@@ -156,7 +156,7 @@ def test_books_that_forget_what_they_carry_on(monkeypatch):
     assert "carried on: no second budget" in broken(CLOSED)
     monkeypatch.undo()
     monkeypatch.setattr(succession, "_compare", lambda *_: 0)
-    assert "books with all of the budget: told by the archive" in broken(CLOSED)
+    assert "books with all of the budget: shown by the archive" in broken(CLOSED)
 
 
 def test_closed_books_that_stay_open(monkeypatch):

@@ -132,7 +132,7 @@ class Fitted:
     def of(
         cls, mean: np.ndarray, covariance: np.ndarray, mean_weight: float = 0.0, covariance_weight: float = 0.0
     ) -> "Fitted":
-        """From arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
+        """Make one from arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
         even = (covariance + covariance.T) / 2
         return cls(tuple(mean.tolist()), _rows(even), mean_weight, covariance_weight)
 

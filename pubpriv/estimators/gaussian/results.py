@@ -94,7 +94,7 @@ def debiased(
 
 
 def _odd_among_the_rest(d: int, radius: float, end: float) -> float:
-    """By how much wide rows that are not further out than Gaussian ones raise a variance of 1, for each one that is.
+    """Tell what wide rows that are not further out than Gaussian ones add to a variance of 1, for each one that is.
 
     The median over the widths that they may have.
 

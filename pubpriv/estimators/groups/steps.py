@@ -47,7 +47,7 @@ class _GroupSums:
 
 @public_value
 @dataclass(frozen=True)
-class ToldGroups:
+class ShrunkGroups:
     """What is told of each group, in the table's units; (K, d), or (K, d, d).
 
     Attributes:
@@ -109,7 +109,7 @@ def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
 
 
 @step(title="draw groups together")
-def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ToldGroups:
+def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ShrunkGroups:
     """Means and covariances of groups, each drawn to those of all groups as far as its own errors say; free.
 
     Args:
@@ -123,7 +123,7 @@ def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, 
     means, parts = groups.means()
     doubt += max(0.0, 1 - float(groups.n.sum()) / rows) ** 2  # all rows tell of groups as far as they are in one
     values, errors, own = groups.covariances(means, doubt) if spreads else ((), (), ())
-    return ToldGroups(
+    return ShrunkGroups(
         rows=_tuples(np.maximum(groups.counts, 0.0)),
         rows_sd=found.sds[0],
         means=_tuples(groups.center + means.values * groups.deviations),
@@ -214,11 +214,11 @@ class _Groups:
         drawn = drawn_together(_flat(spreads), variances[:, None], True, (_flat(inside[None])[0], doubt))
         least = _LEAST_VARIANCE * float(np.linalg.eigvalsh(average)[0])
         values = np.array([floored(matrix, least) for matrix in _unflat(drawn.values, d)])
-        told = np.array([self.colour @ matrix @ self.colour.T for matrix in values])
-        return told, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
+        covariances = np.array([self.colour @ matrix @ self.colour.T for matrix in values])
+        return covariances, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
 
     def _covariance_errors(self, spreads: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
-        """Of entries in the table's units, each of which may differ between groups in its own way."""
+        """Tell errors of entries in the table's units, each of which may differ between groups in its own way."""
         entries = np.einsum("ai,gij,bj->gab", self.colour, spreads, self.colour)
         typical = self.colour @ self.within @ self.colour.T
         variances = np.outer(np.diag(typical), np.diag(typical)) + typical**2

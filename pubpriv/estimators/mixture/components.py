@@ -94,7 +94,7 @@ class Round:
         return tuple(factor * self.moment_sd / count for count in self.counts)
 
     def off(self, other: "Round") -> float:
-        """By how many standard errors another estimate from the same answer is off, in the component where most."""
+        """Tell how many standard errors another estimate from the same answer is off, in the component where most."""
         d = len(self.mixture.means[0])
         (_, means, covariances), (_, others, spreads) = self.mixture.arrays, other.mixture.arrays
         most = 0.0

@@ -265,7 +265,7 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
 def _by_name(
     rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
 ) -> MixtureEstimate:
-    """Without public rows, or algorithms 3 to 10 of the paper, instead of the default pipeline."""
+    """Run a method by its name: no public rows, or algorithms 3 to 10 of the paper, not the default pipeline."""
     if settings.method == KSSU:
         alone = estimate_kssu(run, settings, purse)
         told = alone.scaling, settings.method, alone.diagnostics, alone.complete

@@ -15,7 +15,7 @@ from pubpriv.privacy.budgets import Purse
 
 _RUNGS = 2, 3, 4, 8, 16
 _MODELS = Fraction(34, 100)
-"""For the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
+"""Share of the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
 
 _SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)
 _OTHERS = 3
@@ -23,10 +23,10 @@ _OTHERS = 3
 
 _START = Fraction(5, 100)
 _ROUNDS = 2
-"""Of each rung and of each other start, so that they are compared at equal depth."""
+"""Rounds of each rung and of each other start, so that they are compared at equal depth."""
 
 _FIRST = Fraction(1, 4)
-"""Of what is left for the two rounds that measure."""
+"""Part of what is left for the two rounds that measure."""
 
 _CROWD = Fraction(35, 10)
 """As `plan.CROWD`, of the ladder's many small steps: in a pure run the last round is left 0.3 of it or more."""

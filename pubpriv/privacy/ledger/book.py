@@ -293,7 +293,7 @@ class Book:
         )
 
     def in_period(self, state: DatasetState, kind: str, period: str | None, before: int | None = None) -> DatasetState:
-        """With the balance of the period that a record is of; see `period_books`."""
+        """Add the balance of the period that a record is of; see `period_books`."""
         return in_period(self.connection, self.dataset, state, kind, period, before)
 
     def run(self, release_id: str, known: MutableMapping[str, Charge] | None = None) -> RunView:

@@ -26,7 +26,7 @@ _DESCRIBED = 100
 """So many of the newest open runs are described: who opened them, and who is at work."""
 
 _WINDOW = 64
-"""Of an open run the newest records are read: an answer follows its charge, so unanswered ones show in them."""
+"""How many of an open run's newest records are read: an answer follows its charge, so unanswered ones show in them."""
 
 
 @dataclass(frozen=True)

@@ -203,11 +203,11 @@ def _awaited(record: Record | None) -> dict[str, Any] | None:
 
 def _refuse_open_runs(connection: sa.Connection) -> None:
     open_ = {dataset: list(Book(connection, dataset).open_runs()) for dataset in names(connection)}
-    told = [f"{name} of dataset {dataset!r}" for dataset, runs in open_.items() for name in runs]
-    if told:
-        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+    runs = [f"{name} of dataset {dataset!r}" for dataset, ids in open_.items() for name in ids]
+    if runs:
+        more = f" and {len(runs) - 3} more" if len(runs) > 3 else ""
         raise InvalidInput(
-            f"runs are open: {', '.join(told[:3])}{more}. Finish them, or end them with `pubpriv budget recover "
+            f"runs are open: {', '.join(runs[:3])}{more}. Finish them, or end them with `pubpriv budget recover "
             "RELEASE_ID --dataset NAME`: nothing is held and nothing answered in books that are closed"
         )
 
