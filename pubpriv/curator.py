@@ -27,6 +27,7 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
+from pubpriv.ledger.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 from pubpriv.privacy.ahead import DrawnAhead, expect_draws, giving_way, stop_drawing
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.ledger.terms import PersonTerms
@@ -34,7 +35,6 @@ from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
 from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun
 from pubpriv.privacy.statement import Statement
-from pubpriv.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ def outlook_of(known: Known, period: str, budget: str) -> "PeriodOutlook":
         InvalidInput: no dataset is named, it has no periods, or none of this name; a budget that its caps do not take.
         Unavailable: the ledger cannot be read now.
     """
+    from pubpriv.ledger.unit import check_unit
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.period_outlook import PeriodOutlook
-    from pubpriv.unit import check_unit
 
     if known.dataset is None:
         raise InvalidInput(

@@ -18,6 +18,7 @@ from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
+from pubpriv.ledger.unit import check_unit
 from pubpriv.names.periods import Span
 from pubpriv.names.tables import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
@@ -27,7 +28,6 @@ from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
 from pubpriv.privacy.ledger.views import NamedTable
 from pubpriv.released.estimate import Estimate
-from pubpriv.unit import check_unit
 
 
 @dataclass(frozen=True)

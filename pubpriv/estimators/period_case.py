@@ -8,8 +8,8 @@ from pubpriv.data.questions.radial import under_law, without_law
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.person_case import PersonCase
 from pubpriv.estimators.planning import CaseOverAnother, Forecast
+from pubpriv.ledger.unit import FIRST, first_of_period, of_rows
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
-from pubpriv.unit import FIRST, first_of_period, of_rows
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pubpriv.data.questions.per_person import of_one_row
 from pubpriv.data.questions.radial import under_law
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.planning import CaseOverAnother, Forecast
+from pubpriv.ledger.unit import DeclaredSizes, Sizes, auto_rows, first_questions, per_person, purse_of_rows
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
-from pubpriv.unit import DeclaredSizes, Sizes, auto_rows, first_questions, per_person, purse_of_rows
 
 _ONCE = DeclaredSizes((1,), (1.0,))
 """Where nobody says how many rows persons have, each counts once."""

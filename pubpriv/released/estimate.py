@@ -22,9 +22,9 @@ from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
+    from pubpriv.ledger.unit import Size
     from pubpriv.privacy.statement import Statement
     from pubpriv.released.law import Mixture
-    from pubpriv.unit import Size
 
 _FACTS = ("dataset", "release_id", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}

@@ -42,13 +42,13 @@ from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
+from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike, Purse
 from pubpriv.released.departure import departure, of_rows
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
-from pubpriv.unit import Size
 
 
 def estimate_gaussian(

@@ -27,11 +27,11 @@ from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.mean.two_step import two_step
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
+from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MeanEstimate
-from pubpriv.unit import Size
 
 
 def estimate_mean(

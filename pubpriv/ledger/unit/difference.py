@@ -15,8 +15,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions import ClippedSums, PerPerson
 from pubpriv.data.regions import Everything
+from pubpriv.ledger.unit.size import TRIED, Differences, Sizes
 from pubpriv.privacy.budgets import Purse
-from pubpriv.unit.size import TRIED, Differences, Sizes
 
 ONCE, MANY = "person/mean-once", "person/mean-many"
 """Labels of the two questions."""

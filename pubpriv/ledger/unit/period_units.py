@@ -21,11 +21,11 @@ from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput
-from pubpriv.ledger import question_of
+from pubpriv.ledger.questions import question_of
+from pubpriv.ledger.unit.size import Size
+from pubpriv.ledger.unit.units import Unit
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.runs import Run
-from pubpriv.unit.size import Size
-from pubpriv.unit.units import Unit
 
 FIRST = "period/rows"
 """Label of the first question of a run where the unit is a row."""
