@@ -42,7 +42,7 @@ _FLAT, _MATTERS = 0.7, 0.15
 expected beyond is more than MATTERS of what the shells that the parabola is fitted to hold."""
 
 _UNSEEN = 100.0
-"""Beyond the last edge nothing is released: the noise there counts as so many times that of the last shell."""
+"""Nothing is released beyond the last edge: the noise there counts as so many times that of the last shell."""
 
 _SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
 """Prior of the parabola, per shell: slopes at the last shell that counts are normal where flatter, exponential where

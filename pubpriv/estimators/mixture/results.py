@@ -20,7 +20,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
@@ -49,11 +49,11 @@ def released(
     )
     statement = curator.statement()
     errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
-    errors = curator.size.told(errors) if last else errors
+    errors = curator.size.widened(errors) if last else errors
     return MixtureEstimate(
         mixture=mixture,
         columns=curator.columns,
-        method=told_method(method, statement),
+        method=method_name(method, statement),
         converged=found,
         standard_errors=_shaped_errors(errors, kind),
         privacy=statement.to_json(),
