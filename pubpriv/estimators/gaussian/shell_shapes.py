@@ -12,8 +12,7 @@ import numpy as np
 from pubpriv.estimators.gaussian.shells import column_scales
 
 _CLEAR = 1.1
-"""A direction of a shell stands out if its eigenvalue exceeds the level of those below by so many times the largest
-of noise and sampling alone."""
+"""A direction of a shell stands out if its eigenvalue is so many times the largest of noise and sampling alone."""
 
 _STANDS_OUT = 1.0
 """A column does so if it has so many sds of the noise more than the largest noise of all columns is."""
@@ -146,31 +145,42 @@ def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance
     own = own / max(float(np.trace(own)), 1e-300)
     on = np.where(clear, 0.0, sizes - float(sizes[~clear].sum()) * np.diag(own))
     chance *= room / trace  # of what is left: much of the shell may be in the columns that stand out
-    kept_on, risk_on = _kept(on, left - 1, sd, chance**2)
+    kept_on, risk_on = _kept(on, max(left - 1, 0), sd, chance**2)
     wanted = np.maximum(room * np.diag(own) + kept_on * on, 0.0)
     wanted = np.where(clear, sizes, wanted * room / max(float(wanted.sum()), 1e-300))
-    off = found - np.diag(sizes) - (room * own - np.diag(np.diag(room * own)))
-    values, vectors = np.linalg.eigh(off)
-    edge = sd * math.sqrt(2 * d)
-    far = np.abs(values) > _CLEAR * math.hypot(edge, chance)
-    tops = vectors[:, far]
-    spikes = (tops * (np.sign(values[far]) * np.sqrt(np.maximum(values[far] ** 2 - edge**2, 0.0)))) @ tops.T
-    rest = off - (tops * values[far]) @ tops.T
-    kept_off, risk_off = _kept(rest, d * (d - 1) / 2, sd, chance**2 / 2)
     base = room * own
+    across, tops, risk_off = _across(found - np.diag(sizes) - base + np.diag(np.diag(base)), sd, chance)
     np.fill_diagonal(base, wanted)
-    sums, turned = np.linalg.eigh(base + spikes + kept_off * rest)
-    made = (turned * np.maximum(sums, 0.0)) @ turned.T
+    values, vectors = np.linalg.eigh(base + across)
+    made = (vectors * np.maximum(values, 0.0)) @ vectors.T
     scales = np.sqrt(wanted / np.maximum(np.diag(made), 1e-300))  # what is not positive is taken from no column's size
-    made = scales[:, None] * made * scales
     tops = axes.T @ tops
     return Leant(
-        axes.T @ made @ axes,
+        axes.T @ (scales[:, None] * made * scales) @ axes,
         axes.T @ own @ axes,
         np.einsum("ik,jk->kij", tops, tops),
         np.where(clear, 1.0, risk_on * (1 - 1 / max(left, 1))),
         risk_off,
     )
+
+
+def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """(what is kept, directions (d, count) that stand out, mean squared error of the rest over that of the noise).
+
+    Args:
+        off: (d, d) beside what is expected, with an empty diagonal.
+        sd: noise of a diagonal entry.
+        chance: how far sampling moves the shape, in Frobenius norm.
+    """
+    d = len(off)
+    values, vectors = np.linalg.eigh(off)
+    edge = sd * math.sqrt(2 * d)
+    clear = np.abs(values) > _CLEAR * math.hypot(edge, chance)
+    tops, strong = vectors[:, clear], values[clear]
+    rest = off - (tops * strong) @ tops.T
+    kept, risk = _kept(rest, d * (d - 1) / 2, sd, chance**2 / 2)
+    shrunk = np.sign(strong) * np.sqrt(np.maximum(strong**2 - edge**2, 0.0))
+    return (tops * shrunk) @ tops.T + kept * rest, tops, risk
 
 
 def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Mean and covariance from a release in shells, with three parts of their standard errors; all of it post-processing.
 
 Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
-shape leans to that of all before it, as far as its noise makes it (James-Stein). What lies beyond the last shell has
-the trace that `tail` expects, and a shape that goes on as it changed from the core to there.
+shape leans to that of all before it, as far as its noise makes it (James-Stein), but for columns that stand out. What
+lies beyond the last shell has the trace that `tail` expects, and a shape that goes on as it changed from the core to
+there.
 
 | part of the error | of a variance |
 |---|---|
@@ -41,7 +42,7 @@ from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
 
-_LASTING = 1.0
+_LASTING = 3.0
 """The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
 
 _SHAPED = 5.0

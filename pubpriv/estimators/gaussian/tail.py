@@ -25,8 +25,7 @@ _GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
 """Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
 
 _FAINT = 3.75
-"""A group with so many sds together that does not count is feared: noise alone makes one in four tables of a
-thousand."""
+"""A group with so many sds together that does not count is feared: noise alone makes one in 0.4% of tables."""
 
 UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
