@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -258,8 +259,6 @@ def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -
 
     `created` is a date (UTC): how long a run took may depend on rows, so no time of day is kept.
     """
-    from importlib.metadata import version
-
     return {
         "dataset": statement.dataset,
         "release_id": statement.release_id,
@@ -267,9 +266,17 @@ def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -
         "n_public": len(public.rows),
         "public_sha256": public.sha256,
         "chain_head": statement.chain_head,
-        "version": version("pubpriv"),
+        "version": _version(),
         "created": datetime.now(UTC).date().isoformat(),
     }
+
+
+@cache
+def _version() -> str:
+    """Look up the version of pubpriv, once: it is read from a file."""
+    from importlib.metadata import version
+
+    return version("pubpriv")
 
 
 def method_name(method: str, statement: "Statement") -> str:

@@ -33,13 +33,14 @@ from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
 from pubpriv.estimators.mixture.kssu.driver import estimate_kssu
 from pubpriv.estimators.mixture.ladder import Climbed, climb
 from pubpriv.estimators.mixture.ladder_plan import Ladder
+from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.misfit import Fit, check_fit
 from pubpriv.estimators.mixture.nested import FlooredStart, nested_start
 from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import MixturePlan
-from pubpriv.estimators.mixture.public_model import public_model, public_starts, rung_start
+from pubpriv.estimators.mixture.public_model import pooled_start, public_model, public_starts
 from pubpriv.estimators.mixture.results import released
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.scene import Scene
@@ -132,6 +133,7 @@ def estimate_mixture(
     return estimate_group_weights(whole, rows, curator, budget, runner)
 
 
+@one_thread
 def _whole(
     rows: PublicTable, curator: Curator, settings: MixtureSettings, budget: BudgetLike | None, runner: Runner
 ) -> MixtureEstimate:
@@ -196,10 +198,10 @@ def _surveyed(
     most = min(settings.most, len(rows.rows))
     groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
     ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
-    run.curator.rehearse(*ways.questions())
     if not ways.looked_for:
         # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
         run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
+    run.curator.rehearse(*ways.questions())
     covered = cover(run, rows, scaling, seen, most, ways.coverage)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
@@ -230,8 +232,10 @@ def _regime(rows: PublicTable, ways: Ways) -> Regime:
 
 def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
     """See `_Course.surely`."""
+    # while k is looked for, subspaces are found on the way
+    first = (plan.pca,) if plan.pca is not None and not plan.most else ()
     rounds = plan.rounds if ladder is None else plan.rounds[:-1]
-    return [ask.question for ask in (*chain(*plan.starts), *rounds) if ask.question is not None]
+    return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]
 
 
 def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
@@ -315,7 +319,7 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
     run, scaling, rows = scene.run, scene.scaling, scene.rows
     located, apart = _located(scene, layout, plan)
     first = _refine(scene, scene.start(located), apart, plan.rounds[:-1], "(that lie apart)", located)
-    several = run(rung_start, rows, scaling, plan.several)
+    several = run(pooled_start, rows, scaling, plan.several)
     assert plan.explained is not None
     found = run.at("", first, several)(explained, scaling, rows, first.mixture, several, plan.explained)
 
@@ -326,7 +330,7 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
 
     if found.complete:
         return *_of_type(scene, refine(first.mixture, plan.rounds[-1:], "(last)", found)), None
-    climbed = climb(run, rows, scaling, layout.groups, found, ladder, refine)
+    climbed = climb(run, scene.starts, scaling, layout.groups, found, ladder, refine)
     return *_of_type(scene, climbed.last), climbed
 
 

@@ -6,6 +6,7 @@ may be chosen, follows from released scores; what is asked until then stands in 
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
@@ -14,21 +15,17 @@ from pubpriv.estimators.mixture.rounds import spectral_noise
 from pubpriv.privacy.budgets import Purse
 
 _RUNGS = 2, 3, 4, 8, 16
-_MODELS = Fraction(34, 100)
+_MODELS = Fraction(44, 100)
 """Share of the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
 
 _SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)
-_OTHERS = 3
-"""As many other starts as `public_model.public_starts` makes."""
-
-_START = Fraction(5, 100)
-_ROUNDS = 2
-"""Rounds of each rung and of each other start, so that they are compared at equal depth."""
+_STARTS, _ROUNDS = 2, 2
+"""Starts and rounds of each rung: as many starts as `public_model.rung_starts` makes, each with so many rounds."""
 
 _FIRST = Fraction(1, 4)
 """Part of what is left for the two rounds that measure."""
 
-_CROWD = Fraction(35, 10)
+_CROWD = Fraction(38, 10)
 """As `plan.CROWD`, of the ladder's many small steps: in a pure run the last round is left 0.3 of it or more."""
 
 _LOUDEST = 1.5
@@ -48,13 +45,15 @@ class Rung:
 
     Attributes:
         components: k.
-        rounds: from a public start.
+        starts: rounds from each public start.
+        pick: of the second start's model against the first's.
         score: of its model, at the resolution of the columns' steps.
         rank: of its model against the best of fewer components; None: it is the first.
     """
 
     components: int
-    rounds: tuple[Ask, ...]
+    starts: tuple[tuple[Ask, ...], ...]
+    pick: Ask
     score: Ask
     rank: Ask | None
 
@@ -66,15 +65,11 @@ class LadderPlan(Plan):
 
     Attributes:
         rungs: from few components to many.
-        starts: rounds of each other start of the number that was chosen; (): it is the number that lies apart.
-        picks: of each other start against the rung's model.
         rounds: that measure.
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
     """
 
     rungs: tuple[Rung, ...]
-    starts: tuple[tuple[Ask, ...], ...]
-    picks: tuple[Ask, ...]
     rounds: tuple[Ask, ...]
 
     noise: float
@@ -85,20 +80,16 @@ class LadderPlan(Plan):
         shares: dict[str, tuple[Fraction, Blank]] = {}
         for k in case.rungs:
             blanks = case.blanks(k)
-            for number in range(1, _ROUNDS + 1):
-                shares[f"ladder/{k}/round-{number}"] = case.share(k) / _ROUNDS, blanks.round
+            for name in chain(*_rounds(k)):
+                shares[name] = case.share(k), blanks.round
+            shares[f"ladder/{k}/pick"] = _RANK, blanks.score
             shares[f"ladder/{k}/score"] = _SCORE, blanks.score
             if k > case.rungs[0]:
                 shares[f"ladder/{k}/rank"] = _RANK, blanks.score
-        starts = range(1, _OTHERS + 1) if chosen > case.apart else range(0)
         blanks = case.blanks(chosen)
-        for start in starts:
-            for number in range(1, _ROUNDS + 1):
-                shares[f"ladder/start-{start}/round-{number}"] = _START / _ROUNDS, blanks.round
-            shares[f"ladder/pick-{start}"] = _RANK, blanks.score
         left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
         last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.round)}
-        shares |= last if starts else {"ladder/round-1": (left, blanks.round)}
+        shares |= last if chosen > case.apart else {"ladder/round-1": (left, blanks.round)}
         asks = split_purse(case.purse, "mixture", shares, _CROWD)
         last_rho = [*asks.values()][-1].rho
         return cls(
@@ -106,17 +97,13 @@ class LadderPlan(Plan):
             rungs=tuple(
                 Rung(
                     k,
-                    tuple(asks[f"ladder/{k}/round-{number}"] for number in range(1, _ROUNDS + 1)),
+                    tuple(tuple(asks[name] for name in names) for names in _rounds(k)),
+                    asks[f"ladder/{k}/pick"],
                     asks[f"ladder/{k}/score"],
                     asks.get(f"ladder/{k}/rank"),
                 )
                 for k in case.rungs
             ),
-            starts=tuple(
-                tuple(asks[f"ladder/start-{start}/round-{number}"] for number in range(1, _ROUNDS + 1))
-                for start in starts
-            ),
-            picks=tuple(asks[f"ladder/pick-{start}"] for start in starts),
             rounds=tuple(asks[name] for name in ("ladder/round-1", "ladder/round-2") if name in asks),
             noise=spectral_noise(last_rho, case.d, case.n / chosen, case.covariance_type),
         )
@@ -159,7 +146,7 @@ class Ladder:
         while known:
             case = cls(purse, n, d, apart, known, covariance_type)
             k = known[-1]  # noise is the same for all, and less without the last
-            rho = worth_of(purse, case.blanks(k).round, _CROWD)(float(case.share(k)) / _ROUNDS)
+            rho = worth_of(purse, case.blanks(k).round, _CROWD)(float(case.share(k)))
             if spectral_noise(rho, d, n / k, covariance_type) <= _LOUDEST:
                 return case
             known = known[:-1]
@@ -170,12 +157,18 @@ class Ladder:
         return LadderPlan.of(self, chosen)
 
     def share(self, k: int) -> Fraction:
-        """Tell how much of the ladder's budget the rounds of k components have."""
-        return _MODELS * Fraction(k, sum(self.rungs))
+        """Tell how much of the ladder's budget each round of k components has."""
+        return _MODELS * Fraction(k, sum(self.rungs)) / (_STARTS * _ROUNDS)
 
     def blanks(self, k: int) -> Blanks:
         """Make the questions about k components."""
         return Blanks(self.d, k, self.covariance_type)
+
+
+def _rounds(k: int) -> list[list[str]]:
+    """Name the rounds of k components, from each start."""
+    numbers = range(1, _ROUNDS + 1)
+    return [[f"ladder/{k}/start-{start}/round-{number}" for number in numbers] for start in range(1, _STARTS + 1)]
 
 
 def plan_with_ladder(

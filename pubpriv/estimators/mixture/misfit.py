@@ -193,7 +193,7 @@ def check_fit(
     d = means.shape[1]
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells_for_lengths(before)
-    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
+    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before, noise))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     told = np.array(noise) < _TELLING
     judged = [divergence(*each.inner(told), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]

@@ -39,7 +39,7 @@ _SEARCH = Fraction(6, 100)
 """Share of finding k, in equal parts over the numbers of components that are tried: counts take little."""
 
 SUPPORT, UNCOVERED, ABSENT = "public-support", "uncovered", "absent-component"
-_COVERAGE = {SUPPORT: Fraction(1, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fraction(2, 100)}
+_COVERAGE = {SUPPORT: Fraction(2, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fraction(2, 100)}
 """Shares of asking what the public rows have that the private ones lack, and the other way round; see `coverage`."""
 
 _VISIBLE = 0.05

@@ -1,7 +1,6 @@
 """Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ _UNCORRELATED = 0.05
 """Part of a variance that is added to the diagonal of a pooled correlation matrix, so that it can be inverted."""
 
 _TRIES = 5
-"""Starts of each public fit from which a rung starts; with one of them cross-validation is a matter of luck."""
+"""Starts of each public fit from which a rung starts."""
 
 _FOLDS = 5
 _MOST_ROWS = 5000
@@ -64,22 +63,20 @@ def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> t
 
 @step(title="public start")
 @one_thread
-def rung_start(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
-    """Start a few private rounds: full covariances or pooled ones, by cross-validated likelihood of the public rows."""
+def pooled_start(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
+    """A public fit whose components share their correlations; see `_pooled`."""
+    return _pooled(_rows(public, scaling), n_components, _TRIES)
+
+
+@step(title="public starts")
+@one_thread
+def rung_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, Mixture]:
+    """Start a few private rounds: from correlations that components share, and from full covariances, held wide.
+
+    What the public rows say of either tells little of where rounds lead from it: the private rows choose.
+    """
     rows = _rows(public, scaling)
-    folds = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
-
-    def full(own: np.ndarray, n_init: int) -> Mixture:
-        return _fit(own, n_components, ("full", 16 * FLOOR), n_init)
-
-    def pooled(own: np.ndarray, n_init: int) -> Mixture:
-        return _pooled(own, n_components, n_init)
-
-    def held_out(made: Callable[[np.ndarray, int], Mixture]) -> float:
-        return sum(float(made(rows[folds != f], _TRIES).log_density(rows[folds == f]).sum()) for f in range(_FOLDS))
-
-    few = len(rows) * (_FOLDS - 1) // _FOLDS <= n_components
-    return (pooled if few else max((pooled, full), key=held_out))(rows, _TRIES)
+    return _pooled(rows, n_components, _TRIES), _fit(rows, n_components, ("full", 16 * FLOOR), _TRIES)
 
 
 def _pooled(rows: np.ndarray, n_components: int, n_init: int) -> Mixture:

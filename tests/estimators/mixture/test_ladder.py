@@ -1,6 +1,7 @@
 """A run without a number of components releases the number that predicts best, and splits nothing to get there."""
 
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -182,7 +183,8 @@ def test_every_ladder_costs_what_the_last_round_would(kind):
     plan, ladder = plan_with_ladder(purse, 20_000, 4, 1, Regime.SCARCE, "full", 8, 1, 100, True)
     assert ladder is not None
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
-    climbed = [ask for rung in ladder.plan(1).rungs for ask in (*rung.rounds, rung.score, rung.rank) if ask is not None]
+    rungs = ladder.plan(1).rungs
+    climbed = [ask for rung in rungs for ask in (*chain(*rung.starts), rung.pick, rung.score, rung.rank) if ask]
     for k in (1, *ladder.rungs):
         own = ladder.plan(k)
         assert sum(ask.price for ask in own.asks) == plan.rounds[-1].price
