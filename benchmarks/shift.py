@@ -77,7 +77,7 @@ _LEVELS: Mapping[str, tuple[float, ...]] = {
 }
 """Levels of each kind, from the least to the worst."""
 
-_Task = tuple[str, str, float, int, str]
+_Task = tuple[str, str, float, int, str, int | None]
 
 
 def levels_of(estimator: str) -> list[tuple[str, float]]:
@@ -94,6 +94,7 @@ def bench(
     first_seed: int = 0,
     workers: int = WORKERS,
     budget: str = "zcdp:0.5",
+    n: int | None = None,
 ) -> dict[str, Any]:
     """One row per estimator, kind and level in `levels`, and the level up to which each kind does no harm in `rows`.
 
@@ -103,6 +104,7 @@ def bench(
         first_seed: of rows and noise.
         workers: processes.
         budget: of every run, as text.
+        n: private rows; None: 5,000, or 10,000 of a mixture.
 
     Raises:
         InvalidInput: an unknown estimator, or a bad budget.
@@ -113,7 +115,7 @@ def bench(
     if unknown is not None:
         raise InvalidInput(f"estimators must be among {', '.join(ESTIMATORS)}, not {unknown!r}")
     cells = [(name, *cell) for name in wanted for cell in levels_of(name)]
-    tasks: list[_Task] = [(*cell, first_seed + run, budget) for cell in cells for run in range(runs)]
+    tasks: list[_Task] = [(*cell, first_seed + run, budget, n) for cell in cells for run in range(runs)]
     found = list(in_processes(run_of, tasks, workers))
     by_cell = {cell: found[i * runs : (i + 1) * runs] for i, cell in enumerate(cells)}
     table = [_level(cell, rows, by_cell[cell[0], _CLEAN, 0.0]) for cell, rows in by_cell.items()]
@@ -121,6 +123,7 @@ def bench(
     return {
         "bench": "shift",
         "budget": budget,
+        "n": n,
         "runs": runs,
         "first_seed": first_seed,
         "ratio": sum(row["met"] for row in limits) / len(limits),
@@ -132,15 +135,16 @@ def bench(
 
 
 def run_of(task: _Task) -> dict[str, Any]:
-    """Run one task: (estimator, kind, level, seed, budget).
+    """Run one task: (estimator, kind, level, seed, budget, private rows).
 
     Returns:
         `refused`; and if it was not, `flagged` and errors: of the mean, and of the covariance where there is one.
     """
-    name, kind, level, seed, budget = task
+    name, kind, level, seed, budget, n = task
     setting, generator = _SETTINGS[name], np.random.default_rng([seed, ESTIMATORS.index(name)])
     means = _SEPARATION / np.sqrt(2) * np.eye(_D)[: setting.k] if setting.k > 1 else np.zeros((1, _D))
-    private = means[generator.integers(setting.k, size=setting.n)] + generator.standard_normal((setting.n, _D))
+    n = n or setting.n
+    private = means[generator.integers(setting.k, size=n)] + generator.standard_normal((n, _D))
     public = _spoiled(kind, level, means, setting.m, generator)
     curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed)
     try:

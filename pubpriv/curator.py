@@ -287,7 +287,7 @@ class Curator(Confined):
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
 
     def expect(self, questions: Sequence[Question]) -> None:
-        """Tell what was rehearsed and is likely asked: its noise, of public scales and sizes, is drawn meanwhile."""
+        """Tell what is likely asked: its noise, of public scales and sizes, is drawn meanwhile."""
         expect_draws(self._noise, (draw for question in questions for draw in draws_of(self._as_asked(question))))
 
     def release(self, question: Question, label: str) -> Answer:

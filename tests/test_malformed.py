@@ -240,6 +240,12 @@ def test_a_malformed_question_is_refused_before_the_charge(name, curator):
     assert text in refused(curator, make, f"bad/{name}")
 
 
+def test_a_range_between_long_integers_is_that_between_the_same_floats():
+    """A ledger's JSON may hold an integer of any length where a number is meant."""
+    asked, same = (Bisection(PLANE, 1, upper, 3, 2.0, SD) for upper in (1 << 70, 2.0**70))
+    assert (asked.thresholds == same.thresholds).all()
+
+
 FORGED = {
     "sums, centre of one": lambda: forged(GOOD["sums"], frames=(SHORT, SHORT)),
     "sums, no noise": lambda: forged(GOOD["sums"], noise_scale=0),

@@ -86,12 +86,13 @@ def shift(
     first_seed: FirstSeedOption = 0,
     workers: WorkersOption = 2,
     budget: EachBudgetOption = "zcdp:0.5",
+    n: Annotated[int | None, typer.Option(min=1, help="Private rows; default: 5000, for mixtures 10000.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how far public rows may be wrong before errors grow by a tenth, and whether that is told."""
     from benchmarks.shift import bench
 
-    found = bench(estimator, runs, first_seed, workers, budget)
+    found = bench(estimator, runs, first_seed, workers, budget, n)
     if not as_json:
         tell_rows("errors over those with public rows from the true law", _LEVEL_HEADINGS, found["levels"])
         limits = [row | {name: _listed(row[name]) for name in ("told", "neither")} for row in found["rows"]]

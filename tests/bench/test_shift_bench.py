@@ -102,8 +102,8 @@ def test_limits_are_the_last_level_without_harm():
 
 def test_a_gaussian_does_not_mind_a_shift():
     """Public rows one standard deviation off: the same errors within five per cent; a run is the same again."""
-    task = ("gaussian", "shift", 1.0, 3, "zcdp:0.5")
-    ours, clean = shift.run_of(task), shift.run_of(("gaussian", "clean", 0.0, 3, "zcdp:0.5"))
+    task = ("gaussian", "shift", 1.0, 3, "zcdp:0.5", None)
+    ours, clean = shift.run_of(task), shift.run_of(("gaussian", "clean", 0.0, 3, "zcdp:0.5", None))
     assert shift.run_of(task) == ours
     assert ours["covariance"] == pytest.approx(clean["covariance"], rel=0.05)
     assert not ours["flagged"]
@@ -111,8 +111,8 @@ def test_a_gaussian_does_not_mind_a_shift():
 
 def test_the_command_prints_levels_and_limits(monkeypatch):
     """A row for each kind; lists of levels are written out."""
-    monkeypatch.setattr(shift, "run_of", lambda task: run(1.0 + (task[1] == "shift" and task[2] > 10)))
-    options = ["bench", "shift", "--estimator", "gaussian", "--runs", "2", "--workers", "1"]
+    monkeypatch.setattr(shift, "run_of", lambda task: run(1.0 + (task[1] == "shift" and task[2] > 10 and task[5] == 7)))
+    options = ["bench", "shift", "--estimator", "gaussian", "--runs", "2", "--workers", "1", "--n", "7"]
     found = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
     limits = {row["kind"]: row for row in found["rows"]}
     assert set(limits) == {"shift", "wider", "narrower", "wider line", "narrower line", "garbage", "copies", "few"}

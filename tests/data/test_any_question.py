@@ -406,6 +406,7 @@ def test_any_question_is_refused_or_answered_as_declared(worlds):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @settings(quick, max_examples=4000, derandomize=False)
 @given(st.data())
 def test_any_question_of_many_more(worlds, data):

@@ -96,7 +96,7 @@ class Bisection:
         """The 2^steps + 1 thresholds, rising."""
         space = np.geomspace if self.logarithmic else np.linspace
         with np.errstate(all="ignore"):
-            return space(self.lower, self.upper, (1 << self.steps) + 1)
+            return space(float(self.lower), float(self.upper), (1 << self.steps) + 1)  # integers may have any length
 
     @property
     def total_sizes(self) -> Mapping[str, int | None]:

@@ -41,7 +41,7 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Laws:
+class _Laws:
     """Laws of lengths, each at a scale.
 
     Attributes:
@@ -99,13 +99,13 @@ def known_tail(
     )
 
 
-def _laws(found: Lengths, frame: Frame, shape: PublicShape, moments: tuple[np.ndarray, np.ndarray]) -> Laws:
+def _laws(found: Lengths, frame: Frame, shape: PublicShape, moments: tuple[np.ndarray, np.ndarray]) -> _Laws:
     """`tail_laws` at all scales, and `count_laws`."""
     d, edges = frame.dimension, found.edges
     laws = tail_laws(d)
     starts = np.log(prior(laws)) + public_odds(shape.odds) - math.log(len(SCALES))
     parts = [
-        Laws(
+        _Laws(
             np.full(len(SCALES), start),
             law.shares(edges, SCALES),
             d * SCALES[:, None] ** 2 * law.held_beyond(edges / SCALES[:, None]),
@@ -115,13 +115,13 @@ def _laws(found: Lengths, frame: Frame, shape: PublicShape, moments: tuple[np.nd
     ]
     drawn = list(drawn_counts(frame, shape, *moments))
     parts += [_of_rows(rows, edges, found.rows, len(drawn)) for rows in drawn]
-    return Laws(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Laws)))
+    return _Laws(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Laws)))
 
 
-def _of_rows(lengths: np.ndarray, edges: np.ndarray, n: float, laws: int) -> Laws:
+def _of_rows(lengths: np.ndarray, edges: np.ndarray, n: float, laws: int) -> _Laws:
     """One law of so many, of rows of these lengths."""
     bins, count = np.searchsorted(edges, lengths), len(lengths)
     shares = np.bincount(bins, minlength=len(edges) + 1) / count
     held = np.bincount(bins, weights=lengths**2, minlength=len(edges) + 1) / count
     beyond = held[::-1].cumsum()[::-1][1:]
-    return Laws(np.array([-math.log(laws)]), shares[None], beyond[None], np.array([1 + n / count]))
+    return _Laws(np.array([-math.log(laws)]), shares[None], beyond[None], np.array([1 + n / count]))

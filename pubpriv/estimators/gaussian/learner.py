@@ -199,7 +199,7 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, position.frame.dimension
-    radius, end = final_radius(n, d, ask.rho), gaussian_end(n, d)
+    radius, end = _final_radius(n, d, ask.rho), gaussian_end(n, d)
     answer = curator.release(final_question(position.frame, radius, end, ask), ask.label)
     found = debias(_moments_of(answer, curator.size, _LEFT_OUT), position.accuracy)
     if len(answer.values["count"]) == 1:
@@ -359,7 +359,7 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
         same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
     """
     ask = plan.final
-    radius = final_radius(n, d, ask.rho)
+    radius = _final_radius(n, d, ask.rho)
     noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, final_theta(d), ask)).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
     errors = {
@@ -374,7 +374,7 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     return errors
 
 
-def final_radius(n: int, d: int, rho: float) -> float:
+def _final_radius(n: int, d: int, rho: float) -> float:
     """Clip radius of the final release at `rho`. See `best_moment_radius`."""
     return best_moment_radius(n, d, final_rho(d, rho))
 

@@ -63,7 +63,7 @@ about a tenth of this none of them converge."""
 
 @public_value
 @dataclass(frozen=True)
-class NoPublicPlan(Plan):
+class _NoPublicPlan(Plan):
     """Questions of a run without public rows.
 
     Attributes:
@@ -79,7 +79,7 @@ class NoPublicPlan(Plan):
         return purse.part(sum((ask.price for ask in self.learner.asks), Fraction(0)))
 
 
-def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> NoPublicPlan:
+def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> _NoPublicPlan:
     """Make the plan on n rows of d columns.
 
     Args:
@@ -99,7 +99,7 @@ def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> NoP
     searches = split_purse(purse.part(prices[0]), "gaussian", shares)
     _check_threshold(blank(searches["cells-1"]), rows)
     learner = learner_plan(purse.part(prices[1]), n, d)
-    return NoPublicPlan((*searches.values(), *learner.asks), tuple(searches.values()), learner)
+    return _NoPublicPlan((*searches.values(), *learner.asks), tuple(searches.values()), learner)
 
 
 def _share(purse: Purse, n: int, d: int, distance: Fraction) -> Fraction:
@@ -168,7 +168,7 @@ class Located:
 
 
 @step(title="find cells", private=True)
-def find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
+def _find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
     """Ask for one halving of the widths, for all columns at once.
 
     Privacy: one `StableCells`, mu^2 at most ask.price, and its threshold's failures.
@@ -183,7 +183,7 @@ def find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
 
 
 @step(title="standardise columns")
-def standardise(located: Located, columns: tuple[str, ...]) -> Preconditioner:
+def _standardise(located: Located, columns: tuple[str, ...]) -> Preconditioner:
     """Center and scale of each column, as the search has found them, in the place of public rows.
 
     Raises:
@@ -198,7 +198,7 @@ def standardise(located: Located, columns: tuple[str, ...]) -> Preconditioner:
     return Preconditioner(located.centers, _diagonal(1 / scale), _diagonal(scale), 0)
 
 
-def check_agreement(found: Preconditioner, position: Position, columns: tuple[str, ...]) -> None:
+def _check_agreement(found: Preconditioner, position: Position, columns: tuple[str, ...]) -> None:
     """Refuse to go on where the rounds contradict the search.
 
     About a quarter of the rows have one value, then: noise decides whether a cell around it holds enough, so the cell
@@ -256,11 +256,11 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     curator.rehearse(plan.questions)
     located = Located.nowhere(d)
     for number, ask in enumerate(plan.searches, start=1):
-        located = run.at(f"{number} of {_STEPS}")(find_cells, located, ask)
-    preconditioner = run(standardise, located, curator.columns)
+        located = run.at(f"{number} of {_STEPS}")(_find_cells, located, ask)
+    preconditioner = run(_standardise, located, curator.columns)
     center, whitening, _ = preconditioner.arrays
     position = walk(run, Position(Frame.of(center, whitening), n), math.sqrt(d), plan.learner)
-    check_agreement(preconditioner, position, curator.columns)
+    _check_agreement(preconditioner, position, curator.columns)
     measured = run(measure, position, plan.learner.final)
     return debiased(curator, preconditioner, measured, plan, paid, run(_as_measured, measured))
 

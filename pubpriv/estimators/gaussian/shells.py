@@ -145,7 +145,7 @@ def clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray,
     return lost, sds
 
 
-def column_frame(frame: Frame) -> Frame:
+def _column_frame(frame: Frame) -> Frame:
     """Give z_j = (x_j - c_j) / s_j, s_j the length of row j of the inverse of `frame`: one column's share of w."""
     center, matrix = frame.dense()
     return Frame(tuple(center.tolist()), None, tuple((1 / column_scales(matrix)).tolist()))
@@ -167,14 +167,14 @@ def fourth_question(frame: Frame, where: Cut, ask: Ask) -> FourthMoments:
     room = float(np.linalg.eigvalsh(rows @ rows.T)[-1]) ** 0.125
     ends = [*where.edges, where.radii[-1]]
     radii = tuple(room * end for end in ends)
-    own = column_frame(frame)
+    own = _column_frame(frame)
     return FourthMoments.priced(Shells(frame, where.edges), (own,) * len(radii), radii, ask.price)
 
 
 @public_value
 @dataclass(frozen=True)
 class Fourths:
-    """Released fourth moments of z, see `column_frame`, per private row.
+    """Released fourth moments of z, see `_column_frame`, per private row.
 
     Attributes:
         values: (shells + 1, d).

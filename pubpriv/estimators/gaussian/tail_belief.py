@@ -50,7 +50,7 @@ _HEAP, _HEAPED = 0.1, 2
 _DRAWN = 200_000
 """Cells of the rows that stand for a Gaussian's on a lattice; at most 100,000 rows."""
 
-Errors = dict[str, dict[str, np.ndarray]]
+_Errors = dict[str, dict[str, np.ndarray]]
 """Standard errors of mean (d,) and covariance (d, d), by source."""
 
 
@@ -228,7 +228,7 @@ class Correction:
         own = self.factor * (1 - fitted.covariance_weight) + fitted.covariance_weight
         return replace(fitted, covariance=tuple(tuple(own * value for value in row) for row in fitted.covariance))
 
-    def widened(self, errors: Errors, fitted: Fitted) -> Errors:
+    def widened(self, errors: _Errors, fitted: Fitted) -> _Errors:
         """Give the standard errors of a corrected estimate, from those of a Gaussian's: with a part for clipping.
 
         Args:
@@ -245,7 +245,7 @@ class Correction:
         }
         return self.added(parts, np.array(fitted.covariance))
 
-    def added(self, errors: Errors, core: np.ndarray) -> Errors:
+    def added(self, errors: _Errors, core: np.ndarray) -> _Errors:
         """Give standard errors with what is not known of the tail of a core of that covariance (d, d)."""
         spreads = np.sqrt(np.diag(core))
         own = {"mean": self.shift * spreads, "covariance": self.sd * np.outer(spreads, spreads)}

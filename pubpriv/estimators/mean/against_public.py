@@ -54,7 +54,7 @@ def check_covariance(rows: PublicTable, known: KnownCovariance) -> None:
         raise InvalidInput(f"{found}: {_ways(rows)}, or force the run to use this one anyway")
 
 
-def default_covariance(rows: PublicTable) -> str:
+def _default_covariance(rows: PublicTable) -> str:
     """Give the covariance of a run that names none: `identity` unless the public rows contradict it, else `unknown`.
 
     Raises:
@@ -77,4 +77,4 @@ def _ways(rows: PublicTable) -> str:
 
 def resolved(covariance: Any, rows: PublicTable) -> Any:
     """Put a word for what `auto` means with these public rows; any other covariance is left as it is."""
-    return default_covariance(rows) if isinstance(covariance, str) and covariance == "auto" else covariance
+    return _default_covariance(rows) if isinstance(covariance, str) and covariance == "auto" else covariance

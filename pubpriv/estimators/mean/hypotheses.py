@@ -115,7 +115,7 @@ def _question(frame: Frame, n: int, cover: _Cover, ask: Ask) -> Selection:
 
 @public_value
 @dataclass(frozen=True)
-class Selected:
+class _Selected:
     """The hypothesis that was chosen.
 
     Attributes:
@@ -130,9 +130,9 @@ class Selected:
 
 
 @step(title="hypothesis selection", private=True)
-def selected_mean(
+def _selected_mean(
     curator: Curator, known: KnownCovariance, center: tuple[float, ...], blank: Any, label: str
-) -> Selected:
+) -> _Selected:
     """Private step: choose a mean, of a lattice around `center` in whitened coordinates.
 
     Privacy: one `Selection`, epsilon-DP for that of `blank`.
@@ -140,7 +140,7 @@ def selected_mean(
     release = curator.release(replace(blank, frame=known.frame(np.array(center))), label)
     asked = release.question  # on a resumed run, the question as it was stored
     chosen = np.array(asked.frame.center) + known.colour(release.values["chosen"])
-    return Selected(tuple(chosen.tolist()), asked.steps, asked.slack)
+    return _Selected(tuple(chosen.tolist()), asked.steps, asked.slack)
 
 
 def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
@@ -150,14 +150,14 @@ def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse:
     run.curator.rehearse(plan.questions)
     ask = plan.asks[0]
     assert isinstance(ask.question, Selection)
-    found = run(selected_mean, known, options.public, ask.question, ask.label)
+    found = run(_selected_mean, known, options.public, ask.question, ask.label)
     warnings = _at_the_edge(found, options.public, known, ask.question)
     diagnostics = {"hypotheses": ask.question.count, "slack": found.slack}
     error = _Cover.of(n, d, m, float(purse.epsilon)).error
     return MeanResult(found.center, 1 / math.sqrt(n), error, warnings, diagnostics)
 
 
-def _at_the_edge(found: Selected, public: tuple[float, ...], known: KnownCovariance, asked: Any) -> tuple[str, ...]:
+def _at_the_edge(found: _Selected, public: tuple[float, ...], known: KnownCovariance, asked: Any) -> tuple[str, ...]:
     """Warn if the outermost hypotheses were chosen: the mean may lie beyond them."""
     moved = known.whiten(np.array(found.center) - np.array(public))
     # those so near to the edge are not held against the outermost

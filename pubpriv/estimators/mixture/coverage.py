@@ -77,7 +77,7 @@ _DRAWN, _FEWEST_DRAWN = (0.3, 4.0), 3
 
 @public_value
 @dataclass(frozen=True)
-class Support:
+class _Support:
     """Private rows nearest to public rows that stand alone.
 
     Attributes:
@@ -93,7 +93,7 @@ class Support:
 
 @public_value
 @dataclass(frozen=True)
-class Cloud:
+class _Cloud:
     """Uncovered rows, from a release.
 
     Attributes:
@@ -189,7 +189,7 @@ def cover(
 
 @step(title="support of public rows", private=True)
 @one_thread
-def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> Support:
+def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Support:
     """Count the private rows nearest to public points that stand alone.
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
@@ -199,12 +199,12 @@ def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> Sup
     counts, noise = answer.values["count"], bounding_sd(answer.question, "count")
     expected = np.bincount(seen.alone) * curator.n_rows / len(seen.alone)
     few = counts < np.minimum(_UNSUPPORTED * expected + _NOT_MORE * noise, expected - SURELY_FEW * noise)
-    return Support(tuple(counts.tolist()), noise, tuple((np.flatnonzero(few[1:]) + 1).tolist()))
+    return _Support(tuple(counts.tolist()), noise, tuple((np.flatnonzero(few[1:]) + 1).tolist()))
 
 
 @step(title="uncovered rows", private=True)
 @one_thread
-def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> Cloud:
+def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Cloud:
     """Count the private rows beyond the reach of public ones, with mean and spread.
 
     Privacy: one `Moments` over a partition, mu^2 <= ask.price.
@@ -226,12 +226,12 @@ def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> C
     mean, blur = _believed(shift, sd)
     variance = (float(answer.values["square"][visible].sum()) / count - float((shift**2).sum()) + blur) / d
     noisy = math.sqrt(float((noise["square"][visible] ** 2).sum())) / count / d
-    return Cloud(count, float(noise["count"][0]) * math.sqrt(len(visible)), tuple(mean.tolist()), variance, noisy)
+    return _Cloud(count, float(noise["count"][0]) * math.sqrt(len(visible)), tuple(mean.tolist()), variance, noisy)
 
 
 @step(title="absent component", private=True)
 @one_thread
-def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: Cloud, ask: Ask) -> Cloud:
+def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: _Cloud, ask: Ask) -> _Cloud:
     """Look again at uncovered rows, those in a ball about their mean: their covariance tells two components from one.
 
     Privacy: one `LiftedGram` over a partition, mu^2 <= ask.price.
@@ -253,7 +253,7 @@ def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: Cloud, ask
     rest = float(values[:-1].mean()) if d > 1 else 1.0
     apart = values[-1] - rest
     two = sure and apart > _TWO * max(rest, 0.0) + sd * math.sqrt(2 * d)
-    return Cloud(
+    return _Cloud(
         count,
         float(noise["count"][0]),
         tuple((center + shift).tolist()),
@@ -278,7 +278,7 @@ def _widest(seen: Outline) -> float:
 
 
 @step(title="rows in the place of a component")
-def _drawn(seen: Outline, found: Cloud, inside: Cloud, m: int, n: int) -> tuple[tuple[float, ...], ...]:
+def _drawn(seen: Outline, found: _Cloud, inside: _Cloud, m: int, n: int) -> tuple[tuple[float, ...], ...]:
     """Draw rows for a component that public rows lack, (m', d) in standard coordinates; none if there is none.
 
     As many as public rows of the component would be; the seed is fixed, so they are public.
@@ -307,7 +307,7 @@ def _frame(scaling: Scaling, seen: Outline, center: np.ndarray | None = None) ->
     return scaling.frame(origin, np.diag(1 / units))
 
 
-def _without(run: Execution, known: Coverage, seen: Outline, support: Support, most: int) -> Coverage:
+def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, most: int) -> Coverage:
     """Leave out the public rows that stand for no private ones, unless too few would be left."""
     from scipy.spatial.distance import cdist
 
@@ -333,7 +333,7 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: Support, m
 
 
 def _told(
-    known: Coverage, found: Cloud, inside: Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: int
+    known: Coverage, found: _Cloud, inside: _Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: int
 ) -> Coverage:
     """Say what came of it: where nothing could be added, more uncovered rows than by chance are a defect."""
     rows, scaling = known.rows, known.scaling

@@ -47,7 +47,8 @@ def diagnostics(
 ) -> dict[str, Any]:
     """Collect public facts and released answers of a run by the default method."""
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
-    smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
+    # the weight of a component that holds hardly a row says nothing of how many public rows would do
+    smallest = scene.settings.min_weight or (min(last.counts) / sum(last.counts) if last.held else 1 / k)
     warnings = [*scene.scaling.notes, *advice(m, k, smallest), *verdict.warnings]
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")

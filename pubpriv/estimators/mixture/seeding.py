@@ -43,7 +43,7 @@ class Seeds:
     weights: tuple[float, ...]
 
 
-def seed_group(points: np.ndarray, k: int) -> _Spherical | None:
+def _seed_group(points: np.ndarray, k: int) -> _Spherical | None:
     """The likeliest spherical mixture found from Ward, k-means and model-based starts; None if k > m."""
     from sklearn.cluster import AgglomerativeClustering
 
@@ -74,7 +74,7 @@ def allocate(groups: list[np.ndarray], k: int) -> list[_Spherical] | None:
         left = len(groups) - number  # each later group has a component at least, and the last one takes the rest
         for own in range(1, k - len(groups) + 2):
             totals = [used + own for used in best if used + own <= k - left and (left or used + own == k)]
-            found = seed_group(points, own) if totals else None
+            found = _seed_group(points, own) if totals else None
             if found is None:
                 continue
             for total in totals:

@@ -91,7 +91,7 @@ class Groups:
 
     def units_inside(self) -> np.ndarray:
         """Scales (groups, d) of the groups that lie inside one another."""
-        return units_inside(np.array(self.points), np.array(self.inside))
+        return _units(np.array(self.points), np.array(self.inside))
 
     def partition(self, scaling: Scaling) -> NearestPoint | Everything:
         """The group of the nearest public point."""
@@ -107,7 +107,7 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
     labels = scale_groups(rows, n_components)
-    units, inside = units_inside(rows, labels), nested_groups(rows, n_components)
+    units, inside = _units(rows, labels), nested_groups(rows, n_components)
     separation = _separation(rows, labels, units, n_components)
     return Groups(
         tuple(map(tuple, rows.tolist())),
@@ -139,7 +139,7 @@ def _step(column: np.ndarray) -> float:
     return float(np.median(np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))))
 
 
-def units_inside(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Column standard deviations inside each group; groups of under five points use the pooled ones."""
     count = labels.max() + 1
     if count == 1:

@@ -7,7 +7,7 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.rounds import UNTRUSTED
 
-_MOVED, _QUIET = 1.25, 0.3
+_MOVED, _QUIET = 1.25, 0.5
 """A component is on its way if the last round moved its mean by more than so many standard deviations, or a variance by
 more than such a power of e, where the spectral noise of the round before was below the second number: then it is not
 that noise which was undone."""

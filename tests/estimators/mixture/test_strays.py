@@ -86,7 +86,7 @@ def test_a_round_that_changes_its_start_is_not_the_last(spread, sound):
     scaling = Scaling((0.0,) * D, (1.0,) * D)
     found = estimate_components(curator, scaling, start, ((0.01,) * D,) * 2, ASK)
     assert found.moved == pytest.approx([math.log(spread)] * 2, abs=0.1)
-    louder = [Ask("before", 1, times) for times in (4, 10_000)]
+    louder = [Ask("before", 1, times) for times in (4, 100_000)]
     assert Verdict.of(found, "full", (louder[0], ASK)).sound is sound
     assert Verdict.of(found, "full", (louder[1], ASK)).sound
     assert Verdict.of(found, "full", (ASK,)).sound

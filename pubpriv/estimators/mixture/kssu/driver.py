@@ -44,7 +44,7 @@ _NARROWEST, _WIDEST = 0.05, 4.0
 
 
 @dataclass(frozen=True)
-class KssuResult:
+class _KssuResult:
     """What becomes of a run.
 
     Attributes:
@@ -60,7 +60,7 @@ class KssuResult:
     diagnostics: dict[str, Any]
 
 
-def estimate_kssu(run: Execution, settings: MixtureSettings, purse: Purse) -> KssuResult:
+def estimate_kssu(run: Execution, settings: MixtureSettings, purse: Purse) -> _KssuResult:
     """Find a mixture without public rows.
 
     Raises:
@@ -82,14 +82,14 @@ def estimate_kssu(run: Execution, settings: MixtureSettings, purse: Purse) -> Ks
         if len(parts.parts) == k:
             break
     scaling = Scaling((0.0,) * d, (1.0,) * d)
-    mixture = run(place, parts, plan.coarse)
+    mixture = run(_place, parts, plan.coarse)
     floors = (((_FLOOR * bound) ** 2,) * d,) * len(parts.parts)
     for number, ask in enumerate(plan.rounds, start=1):
         last = _measured(run.at(f"{number} of {len(plan.rounds)}"), settings, scaling, mixture, floors, ask)
         mixture = last.mixture
     verdict = Verdict.of(last, settings.covariance_type, plan.rounds)
     complete = len(parts.parts) == k and verdict.sound
-    return KssuResult(last, scaling, complete, _diagnostics(run, settings, plan, parts, levels, verdict))
+    return _KssuResult(last, scaling, complete, _diagnostics(run, settings, plan, parts, levels, verdict))
 
 
 def _measured(
@@ -140,7 +140,7 @@ def _within(groups: tuple[tuple[FullCells, ...], ...], k: int) -> tuple[tuple[Fu
 
 @step(title="place components", private=True)
 @one_thread
-def place(curator: Curator, parts: RowParts, ask: Ask) -> Mixture:
+def _place(curator: Curator, parts: RowParts, ask: Ask) -> Mixture:
     """Make a round component of each part: weight, center and one variance.
 
     Source: PSGE, of the mean of squared norms less the squared mean, over d.

@@ -36,7 +36,7 @@ _WITHIN = 0.6
 
 @public_value
 @dataclass(frozen=True)
-class RowPart:
+class _RowPart:
     """Some of the rows.
 
     Attributes:
@@ -68,12 +68,12 @@ class RowParts:
     """
 
     regions: Everything | Refined
-    parts: tuple[RowPart, ...]
+    parts: tuple[_RowPart, ...]
 
     @classmethod
     def whole(cls, d: int, bound: float) -> "RowParts":
         """Make one part of all rows, within `bound` of zero in each column."""
-        return cls(Everything(), (RowPart((-bound,) * d, (bound,) * d),))
+        return cls(Everything(), (_RowPart((-bound,) * d, (bound,) * d),))
 
 
 @public_value
@@ -181,7 +181,7 @@ def split(parts: RowParts, groups: tuple[tuple[FullCells, ...], ...]) -> RowPart
             middle = center + basis.T @ np.array(group.center)
             frames.append(Frame.of(middle, basis / math.sqrt(group.variance)))
             offsets.append(math.log(group.size) - len(basis) / 2 * math.log(group.variance))
-            near = RowPart(tuple((middle - part.reach).tolist()), tuple((middle + part.reach).tolist()))
+            near = _RowPart(tuple((middle - part.reach).tolist()), tuple((middle + part.reach).tolist()))
             made.append(replace(near, size=group.size, center=tuple(middle.tolist()), variance=group.variance))
         inner.append(Cells(tuple(frames), tuple(offsets)))
     return RowParts(Refined(parts.regions, tuple(inner)), tuple(made))
