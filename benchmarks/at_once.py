@@ -22,7 +22,7 @@ BOUNDS = {
     "seconds_at_once": 180.0,
     "gigabytes_at_once": 3.0,
 }
-"""For ten runs, on two processors that have nothing else to do."""
+"""Bounds for ten runs on two processors that have nothing else to do."""
 
 _POOL, _PATIENCE, _PATIENCE_AT_END = "crowd", 600, 10
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}

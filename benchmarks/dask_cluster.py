@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 _SECONDS = 60
-"""In which a scheduler must be there."""
+"""Time in which a scheduler must be there."""
 
 _IN_MEMORY = {
     "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "False",

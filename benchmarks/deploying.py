@@ -18,7 +18,7 @@ import pandas as pd
 from pubpriv.errors import Unavailable
 
 BOUNDS = {"up_seconds": 30.0, "fresh_seconds": 300.0, "again_seconds": 60.0}
-"""For two hundred datasets, on two processors that have nothing else to do."""
+"""Bounds for two hundred datasets on two processors that have nothing else to do."""
 
 _PATIENCE = 300
 PUBPRIV = [sys.executable, "-c", "from pubpriv.cli.main import main; main()"]

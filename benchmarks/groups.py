@@ -21,7 +21,7 @@ from pubpriv.released.groups import Group
 
 _COLUMNS, _PUBLIC = 5, 30
 _APART = ((0.1, 0.05), (0.3, 0.2), (1.0, 0.4))
-"""Between groups: of means, and of covariances."""
+"""How far groups lie apart: their means, and their covariances."""
 
 _Z = 1.96
 

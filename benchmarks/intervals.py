@@ -14,7 +14,7 @@ from benchmarks.synthetic import Truth, error, matched, oracle
 from pubpriv.errors import InvalidInput, PubPrivError
 
 SEPARATION, COMPONENTS = 8.0, 3
-"""Of the mixtures: distance of two means in the largest standard deviation of a component, and how many there are."""
+"""Distance of two means of a mixture in the largest standard deviation of a component, and how many there are."""
 
 _SOME = 20
 """Rows that show whether a column has whole numbers only."""

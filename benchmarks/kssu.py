@@ -13,7 +13,7 @@ from pubpriv.errors import NoAnswer
 _BUDGET, _OFF = "zcdp:0.5", 500.0
 
 BOUND = 1200.0
-"""Within this of zero every row lies in every column."""
+"""Distance from zero within which every row lies, in every column."""
 
 FOUND = 0.5
 """A run succeeds if no mean is further off than this, in standard deviations of its component."""

@@ -17,7 +17,7 @@ _FEWEST, _MOST = 40, 60
 """Public rows of a draw."""
 
 _WITHIN = 3.0
-"""Standard errors."""
+"""Standard errors within which a number counts as right."""
 
 _WIDTH = 3.0
 """How much wider than needed the intervals of a column may be."""

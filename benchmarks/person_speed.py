@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def _seconds(work: Callable[[], Any]) -> float:
-    """Of processor time, of all threads: other processes do not count."""
+    """Measure processor time of all threads: other processes do not count."""
     start = time.process_time()
     work()
     return time.process_time() - start

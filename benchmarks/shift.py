@@ -212,7 +212,7 @@ def _level(cell: tuple[str, str, float], rows: list[dict[str, Any]], clean: list
 
 
 def _loss(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> float | None:
-    """By how much the root mean square of errors grows over the clean ones, of mean or covariance, the larger."""
+    """Tell by how much the root mean square of errors grows over the clean ones, of mean or covariance, the larger."""
     if not pairs:
         return None
     parts = [part for part in ("mean", "covariance") if part in pairs[0][1]]

@@ -37,7 +37,7 @@ class Setting:
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> "Setting":
-        """From a row of the settings file, whose bounds are left out."""
+        """Read a setting from a row of the settings file, whose bounds are left out."""
         own = {field.name: row[field.name] for field in fields(cls) if field.name in row}
         return cls(**own | {"scales": tuple(own.get("scales", ()))})
 

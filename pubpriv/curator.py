@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
-from pubpriv.data.codec import canonical, to_json
+from pubpriv.data.codec import to_json
 from pubpriv.data.confined import Confined
 from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.placement import check_places
@@ -28,13 +27,14 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
+from pubpriv.ledger.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 from pubpriv.privacy.ahead import DrawnAhead, expect_draws, giving_way, stop_drawing
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.ledger.terms import PersonTerms
+from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
 from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun
 from pubpriv.privacy.statement import Statement
-from pubpriv.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 
 
 @dataclass(frozen=True)
@@ -280,15 +280,14 @@ class Curator(Confined):
             InvalidInput, BudgetExceeded: nothing was charged.
         """
         events = {}
-        for question in chain.from_iterable(plans):
-            if id(question) not in events:
-                known = self._as_asked(question)
-                check_room(known, self._unit)
-                events[id(question)] = event_of(known)
+        for number, question in {id(question): question for plan in plans for question in plan}.items():
+            known = self._as_asked(question)
+            check_room(known, self._unit)
+            events[number] = event_of(known)
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
 
     def expect(self, questions: Sequence[Question]) -> None:
-        """Tell what was rehearsed and is likely asked: its noise, of public scales and sizes, is drawn meanwhile."""
+        """Tell what is likely asked: its noise, of public scales and sizes, is drawn meanwhile."""
         expect_draws(self._noise, (draw for question in questions for draw in draws_of(self._as_asked(question))))
 
     def release(self, question: Question, label: str) -> Answer:

@@ -44,7 +44,7 @@ from pubpriv.data.tables import ArrayTable
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.ledger import event_of
-from pubpriv.unit import Size
+from pubpriv.ledger.unit import Size
 
 D, SD = 3, 1 << 40
 SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)

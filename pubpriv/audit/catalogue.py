@@ -43,7 +43,7 @@ PRICE = Fraction(7, 10)
 """mu^2 that the questions are priced at."""
 
 _SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
-"""Of count, sum and second part in joint releases."""
+"""Shares of count, sum and second part in joint releases."""
 
 WEST, EAST, NORTH = (-4.0, 0.0), (4.0, 0.0), (4.0, 6.0)
 _PLANE = Frame.of(np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.5]]))
@@ -160,7 +160,7 @@ def questions() -> dict[str, Question]:
 
 
 def _at_the_edge() -> dict[str, Question]:
-    """At the edges of a proof: maps that overflow, one dimension, shares at and beyond the condition, many regions."""
+    """Make questions at the edges of a proof: maps that overflow, one dimension, shares at the limit, many regions."""
     one, radius = Everything(), (0.5,)
     steep = (Frame.of(np.array(WEST), np.array([[4.0, 1.0], [-3.0, 8.0]])),)
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)

@@ -135,8 +135,8 @@ def _score(make: Make, first: Any, bound: Any = 1.0) -> Any:
 
 def stable(make: Make, **fields: Any) -> Any:
     """A search for cells of a table of forty rows."""
-    told = {"frame": _PLANE, "rows": 40, "least": 1, "noise_scale": _SD, "threshold": 10 * _SD} | fields
-    return make(StableCells, **told)
+    arguments = {"frame": _PLANE, "rows": 40, "least": 1, "noise_scale": _SD, "threshold": 10 * _SD} | fields
+    return make(StableCells, **arguments)
 
 
 MALFORMED_SEARCHES: dict[str, Callable[[Make], Any]] = {
@@ -156,8 +156,8 @@ MALFORMED_SEARCHES: dict[str, Callable[[Make], Any]] = {
 
 def _selection(make: Make, **fields: Any) -> Any:
     """A selection for a table of forty rows."""
-    told = {"frame": _PLANE, "rows": 40, "step": 1.0, "steps": 3, "slack": 0.05, "noise_scale": _SD} | fields
-    return make(Selection, **told)
+    arguments = {"frame": _PLANE, "rows": 40, "step": 1.0, "steps": 3, "slack": 0.05, "noise_scale": _SD} | fields
+    return make(Selection, **arguments)
 
 
 def _radial(make: Make, inner: Any, by_region: Any = False) -> Any:

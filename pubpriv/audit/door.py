@@ -61,8 +61,8 @@ def _same(first: Answer, second: Answer) -> bool:
 
 def _stored(place: World, release_id: str, label: str) -> dict[str, list[int]] | None:
     """The answer that the ledger has."""
-    standing = place.ledger.run(DATASET, release_id).find(label)
-    return standing.answer if standing else None
+    charge = place.ledger.run(DATASET, release_id).find(label)
+    return charge.answer if charge else None
 
 
 def _cost_of(question: Question) -> int:
@@ -74,14 +74,14 @@ def _cost_of(question: Question) -> int:
 
 
 def _paid_before_the_look(place: World, question: Question, release_id: str) -> Claims:
-    """Between charge and answer, another connection sees the charge and no answer."""
+    """Try whether, between charge and answer, another connection sees the charge and no answer."""
     seen: list[tuple[list[str], bool]] = []
 
     def look() -> None:
         with Ledger.open(place.url) as other:
-            standing = other.run(DATASET, release_id).find("a")
+            charge = other.run(DATASET, release_id).find("a")
             kinds = [record.kind for record in other.records(DATASET) if record.release_id == release_id]
-            seen.append((kinds, standing is not None and standing.answer is None))
+            seen.append((kinds, charge is not None and charge.answer is None))
 
     cost, before = _cost_of(question), place.spent
     place.enter(release_id, _BUDGET, WatchedNoise(look)).release(question, "a")

@@ -136,18 +136,18 @@ def of_handles() -> Finding:
 def _handles() -> Claims:
     for name, person, period in (("persons", "who", ""), ("a period", "", NOW), ("persons of a period", "who", NOW)):
         with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
-            path, told = Path(folder) / "t.parquet", []
+            path, shown = Path(folder) / "t.parquet", []
             terms = PeriodTerms("month", "seen", ZeroConcentratedDP(1))
             with Ledger.open(f"sqlite:///{folder}/l.db") as books:
                 books.register(DATASET, ZeroConcentratedDP(1), person=person or (), periods=terms)
                 for many in (MANY, 0):
                     _write(path, many)
-                    told.append(list(_told(path, books, person, period)))
-        for what, one, other in zip(("table", "run", "refusal"), *told, strict=True):
+                    shown.append(list(_shown(path, books, person, period)))
+        for what, one, other in zip(("table", "run", "refusal"), *shown, strict=True):
             yield f"{name}: the {what}", one == other
 
 
-def _told(path: Path, books: Ledger, person: str, period: str) -> Iterator[Any]:
+def _shown(path: Path, books: Ledger, person: str, period: str) -> Iterator[Any]:
     """What somebody outside the door sees of a table in a file."""
     how: dict[str, Any] = {"person": person or (), "by": HALVES, "dates": "seen", "period": period}
     table = PrivateTable.open(path, ["x"], **how)

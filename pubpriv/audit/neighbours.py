@@ -31,7 +31,7 @@ NOBODY: Record = (float("nan"), 0.0)
 """A record that belongs to no region."""
 
 GROUPS = ByCategory("group", ("west", "east", "north"))
-"""Of audited tables, by a column that follows from the cells, so that a record knows its own."""
+"""Groups of audited tables, by a column that follows from the cells, so that a record knows its own."""
 
 _HIGH, _FAR = 10.0, 500.0
 _WORDS = *GROUPS.values, "elsewhere", None

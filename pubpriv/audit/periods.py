@@ -30,7 +30,7 @@ from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
 _NEXT = "2026-11"
 _DAYS = (date(2026, 9, 30), date(2026, 10, 1), date(2026, 10, 31), date(2026, 11, 1), date(2026, 11, 30), None)
-"""At the edges of both months, before them, and never."""
+"""Days at the edges of both months, before them, and none."""
 
 _Day = date | None
 _REACHED = 0.999

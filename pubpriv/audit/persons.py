@@ -94,7 +94,7 @@ def by_hand(persons: list[Any], most: int, grain: int = _GRAIN) -> list[int]:
 
 
 def _weights(largest: int, seed: int) -> Finding:
-    """Of every person with up to `largest` rows: they add up, none is too large, and others do not move them."""
+    """Weigh every person with up to `largest` rows: weights add up, none is too large, and others do not move them."""
     random = np.random.default_rng(seed)
     broken = []
     persons = random.permutation(np.repeat(np.arange(1, largest + 1), np.arange(1, largest + 1)))

@@ -17,15 +17,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit.catalogue import PRICE, questions
-from pubpriv.audit.discrete import (
-    curve,
-    delta_at,
-    lattice_delta,
-    lattice_renyi,
-    lattice_tail,
-    lattice_variation,
-    precise,
-)
+from pubpriv.audit.discrete import DiscreteGaussian, curve, delta_at, precise
 from pubpriv.audit.finding import Finding, judged
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, Budget, PureDP, ZeroConcentratedDP, parse_budget
@@ -153,7 +145,7 @@ def _failure_terms() -> Finding:
     mp = precise()
     faults, worst = [], 0.0
     for sd in (1, 2, 3, 8):
-        exact = lattice_variation(sd)
+        exact = DiscreteGaussian(sd).variation()
         bound = GaussianEvent(PRICE, ((sd, 1),)).total_variation()
         worst = max(worst, float(exact * bound.denominator / max(bound.numerator, 1)))
         if exact * bound.denominator > bound.numerator:
@@ -176,7 +168,7 @@ def _threshold_terms() -> Finding:
     faults, worst = [], 0.0
     for sd, sds in ((1, 4), (3, 6), (8, 7), (_SMALLEST, 5), (_SMALLEST, 8)):
         event = ThresholdEvent(GaussianEvent(PRICE, ((sd, 6),)), sds * sd, 3)
-        exact = 3 * lattice_tail(sd, sds * sd)
+        exact = 3 * DiscreteGaussian(sd).tail(sds * sd)
         worst = max(worst, float(exact * event.tail().denominator / event.tail().numerator))
         if exact * event.tail().denominator > event.tail().numerator:
             faults.append(f"at sd {sd} noise passes {sds} sds more often than is bounded")
@@ -197,9 +189,9 @@ def _renyi_orders() -> Finding:
     """The Renyi divergences of a discrete Gaussian, summed over the lattice, are at most order times rho."""
     faults, worst = [], 0.0
     for sd, shift in ((1, 1), (2, 1), (3, 5), (8, 3)):
-        units = _ZCDP.price(GaussianEvent(Fraction(shift**2, sd**2), ((sd, 1),))).main
+        law, units = DiscreteGaussian(sd), _ZCDP.price(GaussianEvent(Fraction(shift**2, sd**2), ((sd, 1),))).main
         for order in (1.01, 1.5, 2, 7, 32):
-            ratio = lattice_renyi(sd, shift, order) / (order * precise().mpf(units) / UNIT)
+            ratio = law.renyi(shift, order) / (order * precise().mpf(units) / UNIT)
             worst = max(worst, float(ratio))
             if ratio - 1 > _ROUNDING:
                 faults.append(f"order {order} at sd {sd} and shift {shift} exceeds what is charged")
@@ -220,11 +212,11 @@ def _exact_curve(fast: bool) -> Finding:
             event = GaussianEvent(Fraction(shift**2, sd**2), ((sd, 1),))
             paid = ApproximateDP(epsilon, Fraction(1, 10**6)).price(event)
             promised = delta_at(paid, epsilon)
-            exact = lattice_delta(sd, shift, epsilon)
+            exact = DiscreteGaussian(sd).delta(shift, epsilon)
             worst = max(worst, float(exact / promised))
             if exact > promised:
                 faults.append(f"at mu {mu}, epsilon {float(epsilon):g} the exact delta exceeds what is charged")
-    if lattice_delta(1, 1, Fraction(1, 10)) <= curve(mp.mpf(1), Fraction(1, 10)):
+    if DiscreteGaussian(1).delta(1, Fraction(1, 10)) <= curve(mp.mpf(1), Fraction(1, 10)):
         faults.append("no power: at sd 1 the discrete Gaussian should cost more than its mu")
     how = f"exact delta over what is charged; lattice sums at sd {sd:,} itself, by Euler and Maclaurin, 80 digits"
     return _share("One coordinate of discrete noise under approx", how, worst, faults)

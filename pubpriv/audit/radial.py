@@ -107,7 +107,7 @@ def _p_of_correlation(one: np.ndarray, two: np.ndarray) -> float:
 
 
 def _rounding(draws: int) -> Finding:
-    """At a scale of two, integers have the masses of a rounded Laplace law."""
+    """Try whether, at a scale of two, integers have the masses of a rounded Laplace law."""
     from scipy import stats
 
     source = OperatingSystemNoise()

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-Of = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_Of = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The parameter that a test proves, from its least true positive and its largest false positive rate."""
 
 
-def bound_from_below(of: Of, under: np.ndarray, over: np.ndarray, error: float) -> float:
+def bound_from_below(of: _Of, under: np.ndarray, over: np.ndarray, error: float) -> float:
     """Bound a parameter from below by independent scores on D (`under`) and on D' (`over`), (runs,) each.
 
     Args:

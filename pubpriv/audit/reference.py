@@ -101,7 +101,7 @@ def _shell(partition: Shells, x: Vector) -> int:
 
 
 def _far_from_all(partition: Uncovered, x: Vector) -> int:
-    """Beyond so many distances from the nearest point, less one, if it lies in the ball."""
+    """Count the distances from the nearest point that the record lies beyond, less one, if it lies in the ball."""
     z, norm = mapped(partition.frame, x)
     gap = norm + 2 * min(_far(z, partition.points))
     shell = sum(gap > distance**2 for distance in partition.distances) - 1 if math.isfinite(gap) else -1

@@ -113,7 +113,7 @@ def _rewritten(place: World) -> Claims:
 
 
 def _unguarded(place: World) -> Claims:
-    """Without the triggers that keep records as they are, nothing is written."""
+    """Try whether anything is written without the triggers that keep records as they are."""
     with closing(sqlite3.connect(_file_of(place))) as database, database:
         for name, _ in _triggers(database):
             database.execute(f"DROP TRIGGER {name}")
@@ -139,7 +139,7 @@ def _closed(place: World) -> Claims:
         yield "not carried on in a second ledger", refuses(second, InvalidInput)
         for ledger, whole in ((books, False), (free, True)):
             found = refuses(partial(ledger.check_carried, folder / "archive.jsonl"), LedgerViolation)
-            yield f"books {'with all of the budget' if whole else 'as they are'}: told by the archive", found == whole
+            yield f"books {'with all of the budget' if whole else 'as they are'}: shown by the archive", found == whole
 
 
 def _begin(place: World, release_id: str, options: dict[str, Any]) -> None:

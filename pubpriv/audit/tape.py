@@ -16,7 +16,6 @@ import numpy as np
 from pubpriv.audit.worlds import HALVES, in_memory
 from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.codec import canonical
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.tables import ArrayTable, PublicTable
 from pubpriv.estimators.estimator import Estimator, Trial
@@ -24,6 +23,7 @@ from pubpriv.estimators.steps import plain
 from pubpriv.privacy.budgets import Budget, Purse, parse_budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.terms import PersonTerms
+from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.ledger.views import ChargeView
 from pubpriv.privacy.noise import Scale, SimulatedNoise
 from pubpriv.privacy.runs import SimulatedRun
@@ -37,6 +37,7 @@ class Driver:
 
     Attributes:
         name: for the finding.
+        estimator: what is estimated.
         run: asks a curator, and returns plain JSON data of everything it found.
         rows: D, (n, d).
         budget: of the run.
@@ -45,6 +46,7 @@ class Driver:
     """
 
     name: str
+    estimator: str
     run: Callable[[Curator], Any]
     rows: np.ndarray
     budget: Budget
@@ -70,7 +72,7 @@ class Driver:
             return found
 
         by = HALVES if getattr(settings, "by", None) else None
-        return cls(name, run, rows, parse_budget(trial.budget), persons, by)
+        return cls(name, estimator.name, run, rows, parse_budget(trial.budget), persons, by)
 
 
 @dataclass(frozen=True)
@@ -157,11 +159,11 @@ class _TapedRun(SimulatedRun):
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Paid as a simulation pays, and answered if an answer was kept."""
-        standing = super().charge(label, question, event)
+        charge = super().charge(label, question, event)
         self.asked.append((label, canonical(question), event))
         kept = self._frozen.get(label)
         if kept is None:
-            return standing
+            return charge
         answer = self.publish(label, "kept", kept.answer)
         return ChargeView(json.loads(kept.question), answer, "kept", kept.event)
 

@@ -59,7 +59,7 @@ def _set(
         str | None,
         typer.Option(
             metavar="UNIT:COLUMN",
-            help="Where the table grows: each day, week, month, quarter or year, told by this date column, has a cap. "
+            help="Where the table grows: each day, week, month, quarter or year of this date column has a cap. "
             "Holds for ever.",
             show_default=False,
         ),
@@ -191,9 +191,9 @@ def _show_periods(balance: Any) -> None:
         amounts = period.spent, period.held, left_for_people(left, balance.period_cap)
         rows.append([period.name, *(for_people(balance.periods.budget.amount_text(amount)) for amount in amounts)])
     every = common.spent.main + common.held.main
-    told = f"; {for_people(balance.periods.budget.amount_text(common.spent + common.held))} count in every one"
+    shared = f"; {for_people(balance.periods.budget.amount_text(common.spent + common.held))} count in every one"
     of_all = f", the newest {len(rows)} of {len(each)}" if len(rows) < len(each) else ""
-    title = f"each {balance.periods.unit}: {balance.periods.budget.describe()}{told if every else ''}{of_all}"
+    title = f"each {balance.periods.unit}: {balance.periods.budget.describe()}{shared if every else ''}{of_all}"
     table(title, ["period", "spent", "held", "remaining"], rows)
 
 
@@ -206,19 +206,19 @@ def _show_runs(outlook: Any) -> None:
         out("no run was opened yet")
         return
 
-    def told(amount: Any) -> str:
+    def text(amount: Any) -> str:
         return for_people(budget.amount_text(amount))
 
     out(
         f"last run {last.release_id} ({last.allotment.describe()}, opened {last.opened_at[:19]} by {last.user}): "
-        f"held {told(last.hold)}, charged {told(last.charged)}{'' if last.closed else ' so far'}"
+        f"held {text(last.hold)}, charged {text(last.charged)}{'' if last.closed else ' so far'}"
     )
     if outlook.fitting:
         out(f"one more run like it costs as much: {outlook.fitting} more fit in what remains")
     else:
         out(f"one more run like it does not fit: {outlook.hint}")
-    most = "; ".join(f"{run.release_id} by {run.user}: {told(run.spent)}" for run in outlook.spenders)
-    people = "; ".join(f"{user}: {told(spent)}" for user, spent in outlook.people)
+    most = "; ".join(f"{run.release_id} by {run.user}: {text(run.spent)}" for run in outlook.spenders)
+    people = "; ".join(f"{user}: {text(spent)}" for user, spent in outlook.people)
     among = f", among the newest {outlook.compared} of {outlook.runs} runs" if outlook.compared < outlook.runs else ""
     out(f"spent most{among}: {most} (by who opened the runs: {people})")
     hidden = len(outlook.balance.open_runs) - len(outlook.open_runs)

@@ -153,8 +153,8 @@ def _people(unit: str | None) -> _Example:
     parts = split(_SEED, unit)
     tables = parts.private, parts.public, parts.held_out
     person = (PERSON,) if unit == ALL_YEARS else ()
-    told = f"rand-hie-{unit}", unit, UNITS[unit], person
-    return _Example(*told, COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open")
+    about = f"rand-hie-{unit}", unit, UNITS[unit], person
+    return _Example(*about, COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open")
 
 
 def _machines() -> _Example:
@@ -163,5 +163,5 @@ def _machines() -> _Example:
     parts = machines()
     columns, tables = tuple(parts.private.columns), (parts.private, parts.public, parts.held_out)
     unit, budget = "one minute of one machine", "zcdp:0.5"
-    told = "machines", "machines", unit, ()
-    return _Example(*told, columns, budget, len(STATES), *tables, "this data set is made up")
+    about = "machines", "machines", unit, ()
+    return _Example(*about, columns, budget, len(STATES), *tables, "this data set is made up")

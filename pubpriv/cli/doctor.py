@@ -37,11 +37,11 @@ def doctor(ledger: LedgerOption = None) -> None:
         ("disk", lambda: _room(ledger)),
         ("prefect", _prefect),
     ]
-    codes = [_told(name, check) for name, check in checks]
+    codes = [_show(name, check) for name, check in checks]
     raise typer.Exit(next(filter(None, codes), 0))
 
 
-def _told(name: str, check: Callable[[], str]) -> int:
+def _show(name: str, check: Callable[[], str]) -> int:
     """Print what a check found; give the exit code that its failure asks for, or 0."""
     try:
         text, code = check(), 0

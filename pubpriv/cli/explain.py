@@ -29,10 +29,9 @@ def explain(
 ) -> None:
     """Explain a run: what was asked of the private rows, what each question cost, and what came out.
 
-    A model file says all of it. Of a run in the ledger it is told how many noisy numbers each question released.
+    A model file says all of it. Of a run in the ledger it says how many noisy numbers each question released.
     """
     from pubpriv.released.report.explained import write_explained
-    from pubpriv.released.report.story import summary, table_heads, table_rows
 
     if dataset is None and ledger is not None:
         raise InvalidInput("--ledger is for runs: name the run's --dataset too, or leave --ledger out")
@@ -42,9 +41,9 @@ def explain(
     if file.exists() and not overwrite:
         raise InvalidInput(f"{file} exists: --overwrite replaces it")
     out(story.title)
-    table("what was asked of the private rows", list(table_heads(story)), table_rows(story))
-    out(summary(story))
-    for line in (*story.guarantees, *story.told):
+    table("what was asked of the private rows", list(story.table_heads()), story.table_rows())
+    out(story.summary())
+    for line in (*story.guarantees, *story.outcome):
         out(line)
     failure: str | None = None
     try:
@@ -73,9 +72,9 @@ def _of_run(release_id: str, dataset: str, ledger: str | None) -> "Story":
         run, balance = books.run(dataset, release_id), books.balance(dataset)
         bill = run.bill()
         views = {charge.label: run.find(charge.label) for charge in bill.charges}
-    told = {
+    numbers = {
         label: sum(map(len, view.answer.values()))
         for label, view in views.items()
         if view is not None and view.answer is not None
     }
-    return Story.of_run(balance, bill, told)
+    return Story.of_run(balance, bill, numbers)

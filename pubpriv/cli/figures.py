@@ -14,12 +14,12 @@ def tell(found: dict[str, Any], as_json: bool) -> None:
         return
     for name, value in found.items():
         if not isinstance(value, list):
-            out(f"{name.replace('_', ' ')}: {f'{value:.4g}' if isinstance(value, float) else cell(value)}")
+            out(f"{name.replace('_', ' ')}: {f'{value:.4g}' if isinstance(value, float) else _cell(value)}")
 
 
 def tell_rows(title: str, headings: Mapping[str, str], rows: list[dict[str, Any]]) -> None:
     """Print rows as a table; headings: of each name that is shown. What a row does not have is left empty."""
-    table(title, list(headings.values()), [[cell(row.get(name)) for name in headings] for row in rows])
+    table(title, list(headings.values()), [[_cell(row.get(name)) for name in headings] for row in rows])
 
 
 def named(*names: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def named(*names: str) -> dict[str, str]:
     return {name: name.replace("_", " ") for name in names}
 
 
-def cell(value: Any) -> str:
+def _cell(value: Any) -> str:
     """Write a value in a table: nothing for None, three digits of a float, yes or NO."""
     if isinstance(value, bool):
         return "yes" if value else "NO"

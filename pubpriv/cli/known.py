@@ -57,7 +57,7 @@ class Known:
 
     def _filled_from(self, file: Path) -> "Known":
         """Fill in from the file of a dataset."""
-        found = read_dataset(file)
+        found = _read_dataset(file)
         return Known(
             found.dataset,
             self.private or found.private,
@@ -80,7 +80,7 @@ class Known:
         return replace(self, private=tables[0]["uri"], columns=self.columns or tuple(tables[0]["columns"]))
 
 
-def read_dataset(file: Path) -> "Dataset":
+def _read_dataset(file: Path) -> "Dataset":
     """Read the file of a dataset.
 
     Raises:

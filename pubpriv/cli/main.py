@@ -26,7 +26,7 @@ _COMMANDS = {
     "audit": ("pubpriv.cli.audit:audit", "Try to break every privacy promise made here."),
     "show": ("pubpriv.cli.release:show", "Show a release: numbers, errors, guarantee, warnings."),
     "report": ("pubpriv.cli.release:report", "Write a release as one HTML page."),
-    "explain": ("pubpriv.cli.explain:explain", "Draw what a run asked, what it cost, what it told."),
+    "explain": ("pubpriv.cli.explain:explain", "Draw what a run asked, what it cost, what came out."),
     "compare": ("pubpriv.cli.release:compare", "Show what changed from one release to another."),
     "sample": ("pubpriv.cli.release:sample", "Draw synthetic rows from a released model."),
     "deploy": ("pubpriv.cli.operate:deploy", "Register deployments on the Prefect server."),

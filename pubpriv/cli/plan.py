@@ -122,7 +122,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
 def _persons(case: Any, persons: int | None, rows_per_person: str, sizes: str | None) -> tuple["PersonCase", int]:
     """Give the case of persons and how many there are."""
     from pubpriv.estimators.person_case import PersonCase
-    from pubpriv.unit import DeclaredSizes, check_most
+    from pubpriv.ledger.unit import DeclaredSizes, check_most
 
     most = check_most(rows_per_person)
     if sizes is not None:

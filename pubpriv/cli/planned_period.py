@@ -19,10 +19,10 @@ def outlook_of(known: Known, period: str, budget: str) -> "PeriodOutlook":
         InvalidInput: no dataset is named, it has no periods, or none of this name; a budget that its caps do not take.
         Unavailable: the ledger cannot be read now.
     """
+    from pubpriv.ledger.unit import check_unit
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.period_outlook import PeriodOutlook
-    from pubpriv.unit import check_unit
 
     if known.dataset is None:
         raise InvalidInput(
@@ -66,21 +66,22 @@ def without_table(known: Known, rows: int | None, counted: bool, outlook: "Perio
 def show_outlook(outlook: "PeriodOutlook") -> None:
     """Print what the run takes of the period's cap, and what one like it in each period takes of all."""
     unit = outlook.terms.unit
-    out(f"{outlook.period}: {_told(outlook.own)}")
+    out(f"{outlook.period}: {_in_words(outlook.own)}")
     if outlook.lifetime is None:
         out(f"all {unit}s together: no cap, it was waived; each record has that of a {unit}, for ever")
         return
     runs = outlook.lifetime.runs
-    out(f"all {unit}s together: {_told(outlook.lifetime)}, so one in each of {runs:,} {unit}{'' if runs == 1 else 's'}")
+    each = f"{runs:,} {unit}{'' if runs == 1 else 's'}"
+    out(f"all {unit}s together: {_in_words(outlook.lifetime)}, so one in each of {each}")
 
 
-def _told(room: "Room") -> str:
+def _in_words(room: "Room") -> str:
     from pubpriv.privacy.wording import for_people
 
     amounts = {"cap": room.cap, "spent": room.spent, "held": room.held, "left": room.remaining}
-    told = ", ".join(f"{name} {for_people(room.budget.amount_text(amount))}" for name, amount in amounts.items())
+    balance = ", ".join(f"{name} {for_people(room.budget.amount_text(amount))}" for name, amount in amounts.items())
     runs = f"{room.runs:,} like it {'fits' if room.runs == 1 else 'fit'}"
-    return f"{told}; this run takes {for_people(room.budget.amount_text(room.run))}, and {runs}"
+    return f"{balance}; this run takes {for_people(room.budget.amount_text(room.run))}, and {runs}"
 
 
 def with_outlook(plan: dict[str, Any], outlook: "PeriodOutlook | None") -> dict[str, Any]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pubpriv.released.report import History
 
 _MOST_DIFFERENCES = 25
-"""Of more numbers, `compare` lists those that differ most."""
+"""The most numbers that `compare` lists; of more, those that differ most."""
 
 _Model = Annotated[Path, typer.Argument(help="Model file, as `fit` wrote it.", show_default=False)]
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]

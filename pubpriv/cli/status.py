@@ -59,8 +59,8 @@ def _show(books: dict[str, Any], server: dict[str, Any] | None) -> None:
     parts = ("currency", "releases", "releases_that_fit", "newest_release", "newest_release_day", "open_runs")
     rows = []
     for name, each in books["datasets"].items():
-        told = ["" if each[part] is None else str(each[part]) for part in parts]
-        rows.append([name, f"{each['remaining']:.6g}", f"{each['cap']:.6g}", *told])
+        cells = ["" if each[part] is None else str(each[part]) for part in parts]
+        rows.append([name, f"{each['remaining']:.6g}", f"{each['cap']:.6g}", *cells])
     table("datasets", columns, rows)
     for name, each in books["datasets"].items():
         if each["goes_on_in"] is not None:

@@ -1,9 +1,10 @@
 """This machine's floating point: how blocks are reckoned with while they are scanned, and a digest of what it gives."""
 
 import hashlib
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,10 @@ _SHAPES = ((1, 1, 4096), (3, 7, 4096), (20, 20, 4096), (64, 64, 4096), (200, 200
 _BUFFER = 512
 """Cells that NumPy gathers before it reckons; a block's rows are longer. With its own 8192 it copies several rows, and
 a column of factors to each, which takes three times as long as to go row by row."""
+
+_TURN = 5e-5
+"""Seconds after which a thread that waits for its turn at Python is let in. Most calls for a block take less than the
+five milliseconds that Python has: a thread that comes back from one takes the next turn, too, while the other wakes."""
 
 
 @cache
@@ -41,27 +46,58 @@ def _blas() -> Any:
     return ThreadpoolController()
 
 
-_lock = threading.Lock()
-_inside = 0
-_limit: Any = None
+class _WhileAnybody:
+    """A setting of the process: the first who comes in makes it, and the last who leaves lifts it.
+
+    Args:
+        made: makes it, and lifts it at its end.
+    """
+
+    def __init__(self, made: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._made = made
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._setting: AbstractContextManager[Any] = nullcontext()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Be one for whom it holds."""
+        with self._lock:
+            if self._inside == 0:
+                self._setting = self._made()
+                self._setting.__enter__()
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._setting.__exit__(None, None, None)
 
 
 @contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """One BLAS thread while any scan of this process runs: the limit is the process's, so the last one lifts it."""
-    global _inside, _limit  # noqa: PLW0603
-    with _lock:
-        if _inside == 0:
-            _limit = _blas().limit(limits=1, user_api="blas")
-            _limit.__enter__()
-        _inside += 1
+def _short_turns() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(_TURN, before))
     try:
         yield
     finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                _limit.__exit__(None, None, None)
+        sys.setswitchinterval(before)
+
+
+_ONE_BLAS_THREAD = _WhileAnybody(lambda: _blas().limit(limits=1, user_api="blas"))
+_SHORT_TURNS = _WhileAnybody(_short_turns)
+
+
+def single_threaded_blas() -> AbstractContextManager[None]:
+    """One BLAS thread while any scan of this process runs."""
+    return _ONE_BLAS_THREAD.inside()
+
+
+def taking_turns() -> AbstractContextManager[None]:
+    """Let threads that scan take short turns at Python, while any scan of this process has several."""
+    return _SHORT_TURNS.inside()
 
 
 @contextmanager

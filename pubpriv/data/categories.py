@@ -16,7 +16,7 @@ from pubpriv.data.checks import kind, kinds
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 
-MOST_CATEGORIES = 1000
+_MOST_CATEGORIES = 1000
 """A scan takes time for each of them."""
 
 _MONTH_OF = re.compile(r"^month\((.+)\)$")
@@ -50,7 +50,7 @@ class ByCategory:
         values: the categories, each once.
 
     Raises:
-        InvalidInput: no column, no values or one of them twice, or more than `MOST_CATEGORIES`; no months.
+        InvalidInput: no column, no values or one of them twice, or more than 1,000; no months.
 
     Example:
         >>> import pubpriv as pp
@@ -70,8 +70,8 @@ class ByCategory:
         kinds("the values of ByCategory", self.values, str)
         if len({*self.values}) < len(self.values) or "" in self.values:
             raise InvalidInput(f"the groups by {self.column} are texts, each named once")
-        if len(self.values) > MOST_CATEGORIES:
-            raise InvalidInput(f"{len(self.values)} groups by {self.column} are too many: {MOST_CATEGORIES} at most")
+        if len(self.values) > _MOST_CATEGORIES:
+            raise InvalidInput(f"{len(self.values)} groups by {self.column} are too many: {_MOST_CATEGORIES} at most")
         odd = [value for value in self.values if self.by_month and not _MONTH.fullmatch(value)]
         if odd:
             raise InvalidInput(f"the groups by {self.column} are months, as 2026-11 is, not {odd[0]!r}")
@@ -115,7 +115,7 @@ def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
     if by is None:
         return
     if type(by) is not ByCategory:
-        raise InvalidInput('groups are told by a column and its values: by=ByCategory("region", ("north", "south"))')
+        raise InvalidInput('groups are given by a column and its values: by=ByCategory("region", ("north", "south"))')
     if by.source in {*columns}:
         raise InvalidInput(
             f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "

@@ -43,7 +43,7 @@ def check_kind(column: str, kind: Any, where: str) -> None:
         return
     wanted = f" or, for dates, --by 'month({source})'" if types.is_temporal(kind) else ""
     raise InvalidInput(
-        f"column {source!r} of {where} is {kind}: groups are told by texts, integers or true and false{wanted}"
+        f"column {source!r} of {where} is {kind}: groups are read from texts, integers or true and false{wanted}"
     )
 
 

@@ -34,14 +34,14 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 _R = TypeVar("_R")
 
 _CONNECT_SECONDS = 20
-"""In which a scheduler must answer. One that is lost in mid-scan has twice as long to come back."""
+"""Time in which a scheduler must answer. One that is lost in mid-scan has twice as long to come back."""
 
 _WORKERS_SECONDS = 60.0
-"""In which every worker must say what it is, and a total must arrive."""
+"""Time in which every worker must say what it is, and a total must arrive."""
 
 _SILENT_SECONDS = 900.0
-"""After which a scan gives a cluster up that finishes nothing. Dask itself gives up a worker after five minutes, and
-has its pieces read by others."""
+"""Time after which a scan gives up a cluster that finishes nothing. Dask itself gives up a worker after five minutes,
+and has its pieces read by others."""
 
 _TRIES = 3
 """Times that a task is sent: its worker, or the store that it reads, may be out of reach for a while."""
@@ -89,7 +89,7 @@ class Cluster(Executor):
                 spill to disk.
             Unavailable: the scheduler does not answer, or a worker; or there is none.
         """
-        workers = _told_by_workers(_client(self.address), self.address)
+        workers = _ask_workers(_client(self.address), self.address)
         if not workers:
             raise Unavailable(f"the Dask cluster at {self.address} has no worker: start one, or run without --dask")
         here = _versions()
@@ -273,7 +273,7 @@ def _client(address: str) -> Any:
         return _clients[address]
 
 
-def _told_by_workers(client: Any, address: str) -> dict[str, Any]:
+def _ask_workers(client: Any, address: str) -> dict[str, Any]:
     """What each worker says of itself.
 
     Raises:

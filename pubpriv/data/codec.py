@@ -6,7 +6,6 @@ Floats are written as their shortest decimal that reads back to the same bits.
 """
 
 import dataclasses
-import json
 from typing import Any, TypeVar
 
 _T = TypeVar("_T", bound=type)
@@ -118,8 +117,3 @@ def rebuilt(value: Any) -> Any:
         return to_json(value)
 
     return again(value)
-
-
-def canonical(data: Any) -> str:
-    """One text per JSON value: sorted keys, no spaces, no NaN."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)

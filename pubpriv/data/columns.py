@@ -21,7 +21,7 @@ _RATIO = re.compile(r"\s*(\S.*?)\s+/\s+(\S.*?)\s*")
 _SIGNS = r"[-+*/^]+"
 _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 
-EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
+_EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
 """All that there are."""
 
 
@@ -128,7 +128,7 @@ def meant(name: str, names: Iterable[str]) -> str:
     parts = [part.strip() for part in re.split(_SIGNS, name)]
     calculated = len(parts) > 1 and not {*parts}.isdisjoint(names) and not (near and re.search(_SIGNS, near))
     if calculated or (_CALL.fullmatch(name) and not (near and _CALL.fullmatch(near))):
-        return f"; an expression is one of {EXPRESSIONS}"
+        return f"; an expression is one of {_EXPRESSIONS}"
     return f", did you mean {near!r}?" if near else ""
 
 

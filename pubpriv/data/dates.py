@@ -32,7 +32,7 @@ def check_dates(name: str, kind: Any, where: str) -> None:
 
     if not (types.is_date(kind) or types.is_timestamp(kind) or types.is_integer(kind)):
         raise InvalidInput(
-            f"column {name!r} of the private table {where} is {kind}: in which period a row lies has to be told by "
+            f"column {name!r} of the private table {where} is {kind}: the period of a row is read from "
             "dates, times, or whole seconds since 1970"
         )
 

@@ -1,4 +1,4 @@
-"""From a record to a short vector of integers: map, clip, scale, round, check.
+"""Turn a record into a short vector of integers: map, clip, scale, round, check.
 
 A frame is the public affine map z = W (x - c). `quantise` clips z to a radius, scales it to the grid,
 rounds, and keeps the record iff the *integers* satisfy |q|^2 <= R^2. Whatever floating point did before,

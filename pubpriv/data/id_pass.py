@@ -14,7 +14,7 @@ from pubpriv.data.confined import Confined
 from pubpriv.data.persons import sizes_of, weights_of
 from pubpriv.data.pieces import Chunk
 
-AT_ONCE = 1 << 24
+_AT_ONCE = 1 << 24
 """Rows whose keys are held at once, about: half a gigabyte, which a machine that scans tables has to spare."""
 
 
@@ -62,7 +62,7 @@ class IdPass(Confined):
         """(keys, places in the table) of the rows of some persons, all of each; part by part, of all rows."""
         # rows in memory are there anyway
         rows = sum(chunk.piece.rows for chunk in self.chunks if isinstance(chunk, Chunk))
-        count = max(1, -(-rows // AT_ONCE))
+        count = max(1, -(-rows // _AT_ONCE))
         for part in range(count):
             yield self._read(part, count)
 

@@ -12,7 +12,7 @@ import numpy as np
 from pubpriv.data.frames import quantise, squared_norms
 
 MOST_WEIGHT = 1 << 6
-"""Of one record."""
+"""The most that one record may weigh."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

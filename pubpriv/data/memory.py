@@ -17,7 +17,7 @@ from pubpriv.data.pieces import Chunk
 from pubpriv.data.tables import PrivateTable
 
 MOST_BYTES = 1 << 26
-"""Of decoded cells, as rows times columns say beforehand; which tables are kept is public."""
+"""The most memory for decoded cells, as rows times columns say beforehand; which tables are kept is public."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +30,7 @@ class Kept(Confined):
 
     @property
     def weights(self) -> np.ndarray | None:
-        """Of its rows; None: each counts once."""
+        """Weights of its rows; None: each counts once."""
         weights: np.ndarray | None = self.chunk.weights
         return weights
 

@@ -21,17 +21,17 @@ def failure_of_scan(table: Any, executor: Executor | None) -> PubPrivError:
         table: that was read.
         executor: that read it; None: threads.
     """
-    told = ""
+    reason = ""
     try:
         if isinstance(executor, Cluster):
-            told = _of_cluster(executor)
-        if not told:
+            reason = _of_cluster(executor)
+        if not reason:
             table.chunks()
     except Unavailable as error:
-        told = str(error)
+        reason = str(error)
     except Exception:  # noqa: S110 - what it is may not be told
         pass
-    return Unavailable(f"{told}. {_KEPT}") if told else PrivateStepFailed()
+    return Unavailable(f"{reason}. {_KEPT}") if reason else PrivateStepFailed()
 
 
 def _of_cluster(cluster: Cluster) -> str:

@@ -38,7 +38,7 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
     """
     names = tuple(person) if isinstance(person, list | tuple) else (None,)
     if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
-        raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
+        raise InvalidInput("a person is known by one or more columns, each named once: --person patient_id")
     both = sorted({*names} & {*columns})
     if both:
         raise InvalidInput(
@@ -69,7 +69,7 @@ def id_kind(name: str, kind: Any, where: str) -> str:
     if any(is_text(kind) for is_text in (*text, types.is_string_view, types.is_binary_view)):
         return "text"
     raise InvalidInput(
-        f"column {name!r} of the private table {where} is {kind}: whose row it is has to be told by integers or text"
+        f"column {name!r} of the private table {where} is {kind}: the person of a row is read from integers or text"
     )
 
 

@@ -44,7 +44,7 @@ class Count:
 
     @property
     def fraction(self) -> float:
-        """Of all blocks."""
+        """Share of all blocks that is done."""
         return min(1.0, sum(self._read) / max(1, sum(self._blocks)))
 
     @classmethod

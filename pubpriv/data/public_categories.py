@@ -26,7 +26,7 @@ def groups_of(public: Any, column: str) -> ByCategory:
     """
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     if is_private(public) or (isinstance(public, str) and is_in_memory(public)):
-        raise InvalidInput("the groups of a private table are not told: say which there are, with --by-values")
+        raise InvalidInput("the groups of a private table are private: say which there are, with --by-values")
     if pandas is not None and isinstance(public, pandas.DataFrame):
         found = _of_frame(public, column)
     elif isinstance(public, str | os.PathLike):

@@ -12,7 +12,7 @@ from functools import partial
 from os import cpu_count
 from typing import Any
 
-from pubpriv.data.arithmetic import row_by_row, single_threaded_blas
+from pubpriv.data.arithmetic import row_by_row, single_threaded_blas, taking_turns
 from pubpriv.data.placement import check_places
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
@@ -49,7 +49,7 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
             together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
             each = executor.map(partial(_scan_chunk, question), sent, chunksize=together)
             return total.join(_counted(each, count)).clamped(question)
-        with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
+        with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads, taking_turns():
             each = threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks)))
             return total.join(each).clamped(question)
 

@@ -2,8 +2,8 @@
 
 A location is a name and nothing else: it stands in flow parameters, ledgers, messages and logs. So it carries no
 credentials and no settings; those are looked for where each store's own tools look, in the environment or the role
-of the machine that reads. And one table has one name (`places.canonical`), because the ledger keeps one budget for it:
-the path of a URL is taken letter by letter, without percent-decoding.
+of the machine that reads. And one table has one name (`names.tables.canonical`), because the ledger keeps one budget
+for it: the path of a URL is taken letter by letter, without percent-decoding.
 """
 
 import functools

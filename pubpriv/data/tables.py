@@ -72,7 +72,7 @@ class PrivateTable:
         object.__setattr__(self, "person", id_columns(self.person, self.source_columns))
         check_groups(self.by, (*self.source_columns, *self.person))
         if not (isinstance(self.dates, str) and isinstance(self.period, str)) or (self.period and not self.dates):
-            raise InvalidInput("rows of a period are told by a date column: open it with PrivateTable.open")
+            raise InvalidInput("the period of a row is read from a date column: open it with PrivateTable.open")
         if self.person or self.period:
             if self.n_rows is not None:
                 raise InvalidInput("the number of rows is private where the unit is a person, or in a period")
@@ -351,7 +351,7 @@ def source_of(public: Any) -> str | None:
     """Canonical name of the file, folder or glob that public rows are, or were read from; None for rows in memory.
 
     Raises:
-        InvalidInput: a path that is no name of a table; see `places.canonical`.
+        InvalidInput: a path that is no name of a table; see `names.tables.canonical`.
     """
     if isinstance(public, str | os.PathLike):
         return canonical(os.fspath(public))

@@ -20,7 +20,7 @@ _EMPTY = np.empty(0, dtype=np.int64)
 def nothing_of(question: Question) -> "Sums":
     """Totals of no record at all, to be added to."""
     listed = None in question.total_sizes.values()
-    return ListedTotals([]) if listed else WideTotals.zeros(question)
+    return _ListedTotals([]) if listed else WideTotals.zeros(question)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class WideTotals:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ListedTotals:
+class _ListedTotals:
     """Totals of a question with as many of them as there are cells: names of cells, and last how many records each has.
 
     Attributes:
@@ -97,7 +97,7 @@ class ListedTotals:
         """Add the totals of one block."""
         self.pieces.append(piece)
 
-    def join(self, others: Iterable[Any]) -> "ListedTotals":
+    def join(self, others: Iterable[Any]) -> "_ListedTotals":
         """Add what comes from elsewhere, and give this one back."""
         for other in others:
             self.pieces.extend(other.pieces)
@@ -114,5 +114,5 @@ class ListedTotals:
         return dict(zip(names, (*(cell[first] for cell in cells), counts), strict=True))
 
 
-Sums = WideTotals | ListedTotals
+Sums = WideTotals | _ListedTotals
 """Totals of blocks, until the whole table is read."""

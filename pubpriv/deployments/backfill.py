@@ -124,13 +124,13 @@ def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) 
     dataset, allotment = str(form["dataset"]), parse_budget(form["budget"])
     with Ledger.open(ledger_at(form["ledger"]), create=False) as ledger:
         balance = ledger.balance(dataset)
-        ended = {name: ledger.has_ended(dataset, name) for name in wanted}
-    missing = tuple(_Missing(name, at) for name, at in wanted.items() if not ended[name])
+        ended = ledger.ended(dataset, wanted)
+    missing = tuple(_Missing(name, at) for name, at in wanted.items() if not ended.get(name))
     return _Plan(
         deployment=deployment,
         dataset=dataset,
         missing=missing,
-        resumed=tuple(each.release_id for each in missing if ended[each.release_id] is not None),
+        resumed=tuple(each.release_id for each in missing if each.release_id in ended),
         present=len(wanted) - len(missing),
         budget=balance.budget,
         each=allotment.hold_on(balance.budget, balance.cap, balance.remaining),

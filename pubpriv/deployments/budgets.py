@@ -108,8 +108,8 @@ def _other_periods(said: PeriodTerms | None, known: PeriodTerms | None) -> str:
     here = None if known is None else replace(known, lifetime=True)
     if said == here:
         return ""
-    told, known_as = ("no periods" if terms is None else terms.described() for terms in (said, known))
-    return f"the file says {told}, the ledger {known_as}"
+    written, known_as = ("no periods" if terms is None else terms.described() for terms in (said, known))
+    return f"the file says {written}, the ledger {known_as}"
 
 
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:

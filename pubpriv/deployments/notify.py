@@ -93,8 +93,8 @@ def _wanted(deployments: Iterable[Rendered], found: dict[str, Target], owner: st
         groups.setdefault((each.what, each.dataset is not None), []).append(each)
     for (what, is_dataset), group in groups.items():
         subject = Subject(what, is_dataset, tuple(each.name for each in group))
-        for told in group[0].notify:
-            yield from notices(subject, told.on, found[told.block], {TAG, owner, f"{_OF}{what}"})
+        for notice in group[0].notify:
+            yield from notices(subject, notice.on, found[notice.block], {TAG, owner, f"{_OF}{what}"})
 
 
 def _taken_over(automation: Any, named: Collection[str]) -> bool:

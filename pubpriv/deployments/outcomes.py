@@ -31,15 +31,15 @@ class Outcome:
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Say part by part what differs: `parameters.budget: "zcdp:0.1" -> "zcdp:0.2"`."""
-    told = []
+    changes = []
     for name in [name for name in after if before[name] != after[name]]:
         if name == _UNTOLD:
-            told.append(f"{name}: that of another version")
+            changes.append(f"{name}: that of another version")
             continue
         old, new = dict(_parts(name, before[name])), dict(_parts(name, after[name]))
         differing = [part for part in sorted({*old, *new}) if old.get(part) != new.get(part)]
-        told += [f"{part}: {old.get(part, 'none')} -> {new.get(part, 'none')}" for part in differing]
-    return told
+        changes += [f"{part}: {old.get(part, 'none')} -> {new.get(part, 'none')}" for part in differing]
+    return changes
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -35,7 +35,7 @@ def server() -> Iterator[Any]:
     from prefect.client.orchestration import get_client
     from prefect.settings import get_current_settings
 
-    from pubpriv.tasks.outages import told_of
+    from pubpriv.tasks.outages import naming_outages
 
     url = get_current_settings().api.url
     if not url:
@@ -46,7 +46,7 @@ def server() -> Iterator[Any]:
     with get_client(sync_client=True) as client:
         if client.api_healthcheck() is not None:
             raise Unavailable(f"the Prefect server at {url} does not answer: start it, or correct PREFECT_API_URL")
-        with told_of(f"the Prefect server at {url}"):
+        with naming_outages(f"the Prefect server at {url}"):
             yield client
 
 
@@ -80,7 +80,7 @@ def register(
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
     everything, names = ours(client), {each.name for each in wanted}
     _refuse_foreign(wanted, [each for each in everything if _owner_of(each) not in (installation, NOBODY)])
-    told, pools = targets(client, wanted), sorted({each.pool for each in wanted})
+    blocks, pools = targets(client, wanted), sorted({each.pool for each in wanted})
     refuse_other_types(client, pools, job)
     here = {each.what for each in wanted}
     taken_over = {each.id for each in everything if _owner_of(each) == NOBODY and _what(each) in here}
@@ -99,7 +99,7 @@ def register(
         _slot(client, dataset, slots[dataset], limits.get(slot_of(dataset)), dry_run) for dataset in sorted(slots)
     ]
     outcomes += [_deployment(client, each, known.get(each.name), installation, dry_run) for each in wanted]
-    outcomes += ensure_notices(client, wanted, told, _tag_of(installation), whole, prune, dry_run)
+    outcomes += ensure_notices(client, wanted, blocks, _tag_of(installation), whole, prune, dry_run)
     outcomes += [_left(client, each, prune, dry_run) for each in left]
     if prune:
         staying = {dataset_of(each) for each in everything if each.id not in gone} | slots.keys()
@@ -190,8 +190,8 @@ def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dr
         "form": schema,
     }
     what, stopped = f"deployment {wanted.full_name}", _stopped(known)
-    told = [] if known is None else differences(_known_values(known), values)
-    if known is not None and not told:
+    changes = [] if known is None else differences(_known_values(known), values)
+    if known is not None and not changes:
         return Outcome(what, UNCHANGED, stopped)
     if not dry_run:
         if known is not None and known.entrypoint != wanted.entrypoint:  # of another flow: it would go on beside it
@@ -216,7 +216,7 @@ def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dr
         )
     if known is None:
         return Outcome(what, CREATED)
-    return Outcome(what, CHANGED, "; ".join([*told, *([stopped] if stopped else [])]))
+    return Outcome(what, CHANGED, "; ".join([*changes, *([stopped] if stopped else [])]))
 
 
 @cache

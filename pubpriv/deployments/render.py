@@ -17,7 +17,7 @@ SLUG = "period"
 """Name of a deployment's one schedule, by which it is found again when it changes."""
 
 SLUG_OFF = "period-off"
-"""Its name where the file switches it off (`active: false`): a person who pauses it leaves the name alone."""
+"""Name of a schedule that the file switches off (`active: false`): a person who pauses it leaves the name alone."""
 
 _OUTPUT = "PUBPRIV_OUTPUT"
 

@@ -39,8 +39,8 @@ class Ask:
     @property
     def rho(self) -> float:
         """mu^2 / 2 of Gaussian noise of the same sd, for formulas."""
-        told = self.question
-        louder = told.louder if isinstance(told, Radial) else 1.0
+        question = self.question
+        louder = question.louder if isinstance(question, Radial) else 1.0
         return float(self.price) / 2 / louder**2
 
     @property

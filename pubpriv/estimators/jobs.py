@@ -18,6 +18,7 @@ from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
+from pubpriv.ledger.unit import check_unit
 from pubpriv.names.periods import Span
 from pubpriv.names.tables import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
@@ -27,7 +28,6 @@ from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
 from pubpriv.privacy.ledger.views import NamedTable
 from pubpriv.released.estimate import Estimate
-from pubpriv.unit import check_unit
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Job:
         rows_of: str | None = None,
         **settings: Any,
     ) -> "Job":
-        """With settings by name; those that are not given are at their defaults."""
+        """Make a job with settings by name; those that are not given are at their defaults."""
         made = estimator.settings(**settings)
         table = private, public, columns
         return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person, rows_of)
@@ -173,12 +173,12 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     terms = ledger.periods(job.dataset)
     _check_period(job, terms)
     columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
-    told = () if terms is None or job.rows_of else (f"this run asks all rows: it counts in every {terms.unit}",)
+    warnings = () if terms is None or job.rows_of else (f"this run asks all rows: it counts in every {terms.unit}",)
     groups = () if job.by is None else (source_of_groups(job.by),)
     if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
-        return told
+        return warnings
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
-    return *told, bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public"
+    return *warnings, bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public"
 
 
 def _check_period(job: Job, terms: PeriodTerms | None) -> None:

@@ -8,8 +8,8 @@ from pubpriv.data.questions.radial import under_law, without_law
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.person_case import PersonCase
 from pubpriv.estimators.planning import CaseOverAnother, Forecast
+from pubpriv.ledger.unit import FIRST, first_of_period, of_rows
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
-from pubpriv.unit import FIRST, first_of_period, of_rows
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class PeriodCase(CaseOverAnother):
             return (), purse
         question, rest = first_of_period(purse)
         law = KINDS[purse.kind].noise_law
-        told: Question = under_law(law, of_rows(question, self.period))
-        return (Ask(FIRST, *told.squared_distance.as_integer_ratio(), told, law),), rest
+        dated: Question = under_law(law, of_rows(question, self.period))
+        return (Ask(FIRST, *dated.squared_distance.as_integer_ratio(), dated, law),), rest
 
     def _in_period(self, ask: Ask) -> Ask:
         if ask.question is None:
@@ -57,5 +57,5 @@ class PeriodCase(CaseOverAnother):
         asked: Any = ask.question
         if isinstance(self.case, PersonCase):
             return replace(ask, question=InPeriod(asked, self.period))
-        told: Question = ask.as_asked(of_rows(without_law(asked), self.period))
-        return replace(ask, question=told)
+        question: Question = ask.as_asked(of_rows(without_law(asked), self.period))
+        return replace(ask, question=question)

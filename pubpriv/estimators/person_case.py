@@ -9,8 +9,8 @@ from pubpriv.data.questions.per_person import of_one_row
 from pubpriv.data.questions.radial import under_law
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.planning import CaseOverAnother, Forecast
+from pubpriv.ledger.unit import DeclaredSizes, Sizes, auto_rows, first_questions, per_person, purse_of_rows
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
-from pubpriv.unit import DeclaredSizes, Sizes, auto_rows, first_questions, per_person, purse_of_rows
 
 _ONCE = DeclaredSizes((1,), (1.0,))
 """Where nobody says how many rows persons have, each counts once."""
@@ -37,7 +37,7 @@ class PersonCase(CaseOverAnother):
         sizes, most = self.sizes.of(n), self.most
         if most == "auto":
             asked = next(iter(first_questions(purse)[0].values()))
-            most = auto_rows(Sizes(sizes.bins, float(_told(purse, asked).noise()["persons"][0])), self.d, purse)
+            most = auto_rows(Sizes(sizes.bins, float(_asked(purse, asked).noise()["persons"][0])), self.d, purse)
         return int(most), max(2, round(sizes.counted(int(most))))
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
@@ -47,7 +47,7 @@ class PersonCase(CaseOverAnother):
         """
         (most, rows), law = self.settled(n, purse), KINDS[purse.kind].noise_law
         first, rest = first_questions(purse, most)
-        asked = {label: _told(purse, question) for label, question in first.items()}
+        asked = {label: _asked(purse, question) for label, question in first.items()}
         before = (
             Ask(label, *question.squared_distance.as_integer_ratio(), question, law)
             for label, question in asked.items()
@@ -75,12 +75,12 @@ class PersonCase(CaseOverAnother):
             chosen = "auto would count" if self.most == "auto" else "there count"
             what = (
                 f"by the sizes given {chosen} {most} rows of a person in full, {rows:,} rows in all; errors of "
-                "sampling are told as if the rows of a person were copies of each other"
+                "sampling are given as if the rows of a person were copies of each other"
             )
         return (what, *self.case.notes(rows, budget))
 
 
-def _told(purse: Purse, question: Question) -> Question:
+def _asked(purse: Purse, question: Question) -> Question:
     """A first question under the law of the run's noise."""
     return under_law(KINDS[purse.kind].noise_law, question)  # type: ignore[no-any-return]
 

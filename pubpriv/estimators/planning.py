@@ -173,7 +173,7 @@ class _Enough:
     budget: str | None
 
     def text(self) -> str:
-        """For a sentence: `1,200 rows, or a budget of zcdp:0.8 with these rows`."""
+        """Say it within a sentence: `1,200 rows, or a budget of zcdp:0.8 with these rows`."""
         ways = [f"{self.rows:,} private rows at this budget"] if self.rows else []
         ways += [f"a budget of {self.budget} with these rows"] if self.budget else []
         return ", or ".join(ways) or "nothing: no number of rows and no budget"
@@ -288,7 +288,7 @@ def _elsewhere(budget: Budget) -> tuple[str, ...]:
 
 
 _CAPS = ZeroConcentratedDP(1), ApproximateDP(1, "1e-6")
-"""Of kinds whose prices of pure steps do not depend on their size."""
+"""Budgets of the kinds whose prices of pure steps do not depend on their size."""
 
 
 def _enough(case: Case, does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:

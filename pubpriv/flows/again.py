@@ -18,7 +18,7 @@ from pubpriv.tasks.outages import foreign
 
 _T = TypeVar("_T")
 
-WAITS = (15.0, 60.0, 240.0)
+_WAITS = (15.0, 60.0, 240.0)
 """Seconds before each new try."""
 
 
@@ -31,7 +31,7 @@ AFTER_CRASHES = tuple(AFTER_SECONDS * 4**crashes for crashes in range(MOST_CRASH
 
 def in_words() -> str:
     """Say when runs are tried again by themselves, for whoever deploys them."""
-    waits, crashes = (", then ".join(f"{seconds:g}" for seconds in each) for each in (WAITS, AFTER_CRASHES))
+    waits, crashes = (", then ".join(f"{seconds:g}" for seconds in each) for each in (_WAITS, AFTER_CRASHES))
     return (
         f"where ledger, table or server are out of reach, a run tries again after {waits} s; where one crashed, "
         f"another goes on with its release after {crashes} s. After that it is a person's turn. None of it costs more"
@@ -48,7 +48,7 @@ def tried_again(once: Callable[[], _T]) -> _T:
     Raises:
         Unavailable: so it was at the last try too, or somebody held what was waited for.
     """
-    for seconds in WAITS if deployment.id is not None else ():
+    for seconds in _WAITS if deployment.id is not None else ():
         try:
             return once()
         except Held:

@@ -27,22 +27,22 @@ _MISSED_HEARTBEATS = 3
 _STUCK_SECONDS = 600
 """A run that a worker took begins within seconds; a machine that is busy may need some minutes."""
 
-Related = dict[str, str | list[str]]
+_Related = dict[str, str | list[str]]
 """Labels of something that an event is related to."""
 
-_OURS: Related = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
+_OURS: _Related = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
 """Runs of our deployments: other flows of the server are nobody's business here."""
 
 
-def _told(*states: str) -> frozenset[str]:
+def _events(*states: str) -> frozenset[str]:
     """Name the events by which the server tells of these states of a run."""
     return frozenset(f"prefect.flow-run.{state}" for state in states)
 
 
-(LATE,) = _told("Late")
-ENDS = _told("Completed", "Failed", "Cancelled", "Crashed", SKIPPED)
-BEGUN = _told("Running", "AwaitingConcurrencySlot", "Scheduled", "Late", "AwaitingRetry")
-HANDED = _told("Pending", "Submitting")
+(LATE,) = _events("Late")
+ENDS = _events("Completed", "Failed", "Cancelled", "Crashed", SKIPPED)
+BEGUN = _events("Running", "AwaitingConcurrencySlot", "Scheduled", "Late", "AwaitingRetry")
+HANDED = _events("Pending", "Submitting")
 
 
 def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]:
@@ -86,7 +86,7 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
         name="pubpriv: a flow run without signs of life has crashed",
         description="Its process was killed, or its machine is gone. What it paid is kept; another run goes on.",
         # from its beginning on: a process may die before its first sign of life was sent
-        trigger=silence({_HEARTBEAT, *_told("Running")}, {_HEARTBEAT} | ENDS, _MISSED_HEARTBEATS * heartbeat_seconds),
+        trigger=silence({_HEARTBEAT, *_events("Running")}, {_HEARTBEAT} | ENDS, _MISSED_HEARTBEATS * heartbeat_seconds),
         actions=[_crashed(f"{DEAD}: its process is gone"), next_run()],
     )
 
@@ -100,7 +100,7 @@ def _stuck() -> AutomationCore:
     )
 
 
-def silence(after: Set[str], expect: Set[str], seconds: int, related: Related = _OURS) -> EventTrigger:
+def silence(after: Set[str], expect: Set[str], seconds: int, related: _Related = _OURS) -> EventTrigger:
     """Fire for each related run that tells none of `expect` so long after it told one of `after`."""
     return EventTrigger(
         after=set(after),

@@ -38,11 +38,11 @@ def show_overview(ledger: str) -> None:
         newest = client.read_latest_artifacts(artifact_filter=mine)
         if newest and newest[0].updated is not None and datetime.now(UTC) - newest[0].updated < _AT_MOST_EVERY:
             return
-        rows = overview(of_ledger(ledger), series_of_datasets(client, tag))
+        rows = _overview(of_ledger(ledger), series_of_datasets(client, tag))
         create_table_artifact(key=key, description="All datasets: budgets, releases, and what comes next", table=rows)
 
 
-def overview(books: Status, series: Mapping[str, Status]) -> list[dict[str, Any]]:
+def _overview(books: Status, series: Mapping[str, Status]) -> list[dict[str, Any]]:
     """Make a row for each dataset of a ledger that has deployments.
 
     Args:

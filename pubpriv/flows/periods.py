@@ -20,7 +20,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.names.periods import UNITS, Span
 
 CALENDAR = ("year", "quarter", "month", "week", "day", "hour", "minute")
-"""From the coarsest to the finest."""
+"""Units of schedules, from the coarsest to the finest."""
 
 _GRAMMAR = (
     "a period is year, quarter, month, week, day, hour or minute, or `every SECONDS s from TIME`, "

@@ -39,7 +39,7 @@ def kept_to_series(job: Job, series: str | None) -> tuple[Job, tuple[str, ...]]:
     values = chosen(job.settings)
     declared = settings_of(job.estimator.settings)
     open_ = [each for each in declared if each.about.left_open and values[each.field] == each.about.left_open]
-    told: list[str] = []
+    notices: list[str] = []
     if series is None or not open_:
         return job, ()
     with Ledger.open(job.ledger, create=False) as ledger:
@@ -49,11 +49,11 @@ def kept_to_series(job: Job, series: str | None) -> tuple[Job, tuple[str, ...]]:
                 value, release_id = found
                 job = replace(job, settings=replace(job.settings, **{setting.field: value}))
                 if release_id != job.release_id:
-                    told.append(
+                    notices.append(
                         f"{setting.name} {value}, as in release {release_id}: a series keeps to what its releases "
                         f"were of. To change it, name another {setting.name} among the settings in the YAML file"
                     )
-    return job, tuple(told)
+    return job, tuple(notices)
 
 
 def _settled(ledger: Ledger, job: Job, series: str, setting: Setting) -> tuple[str, str] | None:

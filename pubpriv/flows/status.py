@@ -134,16 +134,16 @@ def series_of_datasets(client: Any, tag: str) -> dict[str, Status]:
     known = {each.id: each for each in ours(client) if tag in each.tags}
     due = {"state": {"type": {"any_": ["SCHEDULED"]}}}
     over = {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]}}}
-    told: dict[str, Status] = {}
+    found: dict[str, Status] = {}
     for each in known.values():
-        of = told.setdefault(dataset_of(each) or "", {"next": None, "state": None, "paused": True})
+        of = found.setdefault(dataset_of(each) or "", {"next": None, "state": None, "paused": True})
         of["paused"] = of["paused"] and each.paused
     for which, sort, part in ((due, "EXPECTED_START_TIME_ASC", "next"), (over, "END_TIME_DESC", "state")):
         for run in client.read_flow_runs(flow_run_filter=_of_ours(which), sort=FlowRunSort(sort), limit=_PAGE):
-            of = told.get(dataset_of(known[run.deployment_id]) or "", {}) if run.deployment_id in known else {}
+            of = found.get(dataset_of(known[run.deployment_id]) or "", {}) if run.deployment_id in known else {}
             if of and of[part] is None:
                 of[part] = run.state_name if part == "state" else run.expected_start_time
-    return told
+    return found
 
 
 def dataset_of(known: Any) -> str | None:

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pubpriv.errors import InvalidInput
 
 UNITS = ("year", "quarter", "month", "week", "day")
-"""From the coarsest to the finest."""
+"""Units of periods, from the coarsest to the finest."""
 
 _NAMES = {
     "year": re.compile(r"([0-9]{4})"),

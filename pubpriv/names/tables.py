@@ -24,7 +24,7 @@ _CREDENTIALS = {
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
     "abfs": "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity",
 }
-"""By scheme: where the store's own tools look."""
+"""Where the store's own tools look, by scheme."""
 
 ARROW = ("s3", "gs", "abfs", "hdfs", "viewfs")
 """Stores that Arrow itself reads."""

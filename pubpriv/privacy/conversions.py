@@ -1,4 +1,4 @@
-"""Between zCDP, Gaussian DP and (epsilon, delta), each rounded against the spender.
+"""Convert between zCDP, Gaussian DP and (epsilon, delta), each rounded against the spender.
 
 Evaluated with 60 digits, so a rounding direction is a fact and not a hope.
 """

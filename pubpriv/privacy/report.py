@@ -32,7 +32,7 @@ _INTERVAL = 1e-4
 """Width of a cell of the discretised privacy loss; losses are rounded up to it."""
 
 _LARGEST_MU_SQUARED, _LARGEST_EPSILON = 100, 100
-"""Beyond them the discretised loss has millions of cells, for an epsilon that says nothing."""
+"""Bounds beyond which the discretised loss has millions of cells, for an epsilon that says nothing."""
 
 _DISCRETE: dict[str, Any] = {"value_discretization_interval": _INTERVAL, "pessimistic_estimate": True}
 _ROUNDS, _MARGIN = 8, 1.01

@@ -68,7 +68,7 @@ class Run(Protocol):
         """Let go of resources."""
 
     def describe(self) -> str:
-        """For `repr`."""
+        """Say what it is, for `repr`."""
 
 
 class RecordedRun:
@@ -142,9 +142,9 @@ class RecordedRun:
         """Pay, or resume; the charge is on disk when this returns."""
         if self._charged is not None:
             self._charged.add(label)
-        standing = self._run.charge(label, question, event, self._unwritten)
+        charge = self._run.charge(label, question, event, self._unwritten)
         self._unwritten = {}
-        return standing
+        return charge
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
         """Store the answer unless one stands, and return the one that does."""
@@ -267,9 +267,9 @@ class SimulatedRun:
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, refuse or resume, as a ledger would."""
-        standing = self.find(label)
-        if standing is not None:
-            return standing
+        charge = self.find(label)
+        if charge is not None:
+            return charge
         cost = self._budget.price(event)
         price = cost.to_json()
         self._apply("charged", label, {"label": label, "price_run": price, "price_ledger": price})

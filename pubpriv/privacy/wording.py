@@ -53,13 +53,13 @@ def neighbours(person: Sequence[str], dated: bool = False) -> str:
 def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
     """What is promised of a dataset with periods, beside the guarantee of its own cap."""
     one, text = f"one {terms.unit}", terms.budget.guarantee()["text"]
-    told = f"a row is of the {terms.unit} that {terms.column} tells"
+    by_date = f"a row is of the {terms.unit} that {terms.column} tells"
     if persons:
         return [
-            f"guaranteed for what one person has in {one}: {text}; {told}",
+            f"guaranteed for what one person has in {one}: {text}; {by_date}",
             "what the periods tell of one person adds up, within the cap of the dataset",
         ]
-    lines = [f"guaranteed for every record, its date included, in all periods together and for ever: {text}; {told}"]
+    lines = [f"guaranteed for every record, its date included, in all periods together and for ever: {text}; {by_date}"]
     return (
         lines if terms.lifetime else [*lines, "there is no other cap: it was waived, as the ledger says, with a reason"]
     )

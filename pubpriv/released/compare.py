@@ -113,7 +113,7 @@ class Drift:
         return sum(difference.verdict == verdict for difference in self.differences)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Turn it into plain data."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),

@@ -131,7 +131,7 @@ def _apart(mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, cov
 
 
 def _bounds(shift: np.ndarray, values: np.ndarray) -> _Between:
-    """Of N(0, I) and N(shift, diag(values))."""
+    """Bound the distance of N(0, I) and N(shift, diag(values))."""
     squares = shift**2
     bhattacharyya = np.exp(-(squares / (1 + values)).sum() / 4 - np.log((1 + values) / 2 / np.sqrt(values)).sum() / 2)
     divergences = (squares + 1) / values - 1 + np.log(values), squares + values - 1 - np.log(values)
@@ -153,7 +153,7 @@ def _bounds(shift: np.ndarray, values: np.ndarray) -> _Between:
 
 
 def _on_lines(shift: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Of N(0, 1) and N(shift, values), one by one: the distance, or a little less where rounding moves a crossing.
+    """Tell the distance of N(0, 1) and N(shift, values), one by one, or a little less where rounding moves a crossing.
 
     The densities cross where (1 - values) x^2 - 2 shift x + shift^2 + values log(values) = 0; the difference of
     the two probabilities of *any* interval is a lower bound, so the crossings need not be exact.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -21,9 +22,9 @@ from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
+    from pubpriv.ledger.unit import Size
     from pubpriv.privacy.statement import Statement
     from pubpriv.released.law import Mixture
-    from pubpriv.unit import Size
 
 _FACTS = ("dataset", "release_id", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
@@ -52,7 +53,7 @@ class Estimate(Shown):
     """
 
     format: ClassVar[int] = 1
-    """Of the model file: a version reads its own and older ones."""
+    """Format of the model file: a version reads its own and older ones."""
 
     kind: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]]
@@ -139,9 +140,9 @@ class Estimate(Shown):
         """Say in words what is missing or cannot be; nothing, if all is there."""
         for name, values in self.parts().items():
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
-            told = errors if isinstance(errors, Mapping) else {}
+            given = errors if isinstance(errors, Mapping) else {}
             for source in SOURCES:
-                if (source in told or source not in OPTIONAL) and not _finite(told.get(source), shape):
+                if (source in given or source not in OPTIONAL) and not _finite(given.get(source), shape):
                     yield f"the standard errors of {name} ({source}) are not there for every number"
             if not _finite(values, shape):
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
@@ -198,8 +199,8 @@ class Estimate(Shown):
         if self.groups is None:
             raise InvalidInput("the release tells no groups apart: fit it with --by COLUMN")
         group = self.groups[name]
-        told = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
-        errors = {**self.standard_errors, **told}
+        own = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
+        errors = {**self.standard_errors, **own}
         return replace(self, groups=None, standard_errors=errors, **self.parts_of_group(group))
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:
@@ -258,8 +259,6 @@ def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -
 
     `created` is a date (UTC): how long a run took may depend on rows, so no time of day is kept.
     """
-    from importlib.metadata import version
-
     return {
         "dataset": statement.dataset,
         "release_id": statement.release_id,
@@ -267,12 +266,20 @@ def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -
         "n_public": len(public.rows),
         "public_sha256": public.sha256,
         "chain_head": statement.chain_head,
-        "version": version("pubpriv"),
+        "version": _version(),
         "created": datetime.now(UTC).date().isoformat(),
     }
 
 
-def told_method(method: str, statement: "Statement") -> str:
+@cache
+def _version() -> str:
+    """Look up the version of pubpriv, once: it is read from a file."""
+    from importlib.metadata import version
+
+    return version("pubpriv")
+
+
+def method_name(method: str, statement: "Statement") -> str:
     """The method as a model file names it: a simulation says that it is one."""
     return method if statement.private else f"{method} (simulation: not private)"
 

@@ -90,8 +90,8 @@ class Groups:
         for group in self.each:
             for quantity, values in group.parts.items():
                 square = quantity != "weight" and values.shape != (len(columns),) * QUANTITIES[quantity]
-                told = [values, *group.errors.get(quantity, {}).values()]
-                if square or len(told) < 3 or any(a.shape != values.shape or not np.isfinite(a).all() for a in told):
+                all_ = [values, *group.errors.get(quantity, {}).values()]
+                if square or len(all_) < 3 or any(a.shape != values.shape or not np.isfinite(a).all() for a in all_):
                     yield f"the {quantity} of group {group.name} should be finite numbers, each with its errors"
 
 

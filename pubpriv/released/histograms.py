@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_BINS = 20
 _OUTER = 100
-"""Of so many rows one may lie outside at either end, so that a few far ones do not flatten the others."""
+"""Rows of which one may lie outside at either end, so that a few far ones do not flatten the others."""
 
 
 @dataclass(frozen=True)

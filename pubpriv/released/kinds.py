@@ -60,7 +60,7 @@ class MeanEstimate(Estimate):
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The mean."""
+        """Read the mean of a group."""
         return {"center": tuple(float(value) for value in data["mean"])}
 
 
@@ -136,7 +136,7 @@ class MixtureEstimate(_LawEstimate):
 
     @property
     def law(self) -> Mixture:
-        """The mixture."""
+        """The released mixture."""
         return self.mixture
 
     @property

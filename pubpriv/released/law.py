@@ -23,7 +23,7 @@ class Mixture:
 
     @classmethod
     def of(cls, weights: Any, means: Any, covariances: Any) -> "Mixture":
-        """From arrays."""
+        """Make a mixture from arrays."""
         lists = (np.asarray(values, dtype=float).tolist() for values in (weights, means, covariances))
         w, m, c = lists
         return cls(tuple(w), tuple(map(tuple, m)), tuple(tuple(map(tuple, rows)) for rows in c))

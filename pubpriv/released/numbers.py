@@ -17,8 +17,8 @@ SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
 OPTIONAL = SOURCES[2:]
 
 
-Place = tuple[str, int | None, str | None, str | None]
-"""Of a number: quantity, component, column and other column."""
+_Place = tuple[str, int | None, str | None, str | None]
+"""Place of a number: quantity, component, column and other column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Number:
     group: str | None = None
 
     @classmethod
-    def at(cls, place: Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
+    def at(cls, place: _Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
         """Make one of its errors by all `SOURCES`, in their order."""
         sampling, privacy, clipping, shrinkage = errors
         return cls(*place, value, sampling, privacy, clipping, shrinkage, group)
@@ -70,8 +70,8 @@ class Number:
         sd = sqrt(self.value)
         errors = self.sampling, self.privacy, self.clipping, self.shrinkage
         sampling, privacy, clipping, shrinkage = (error / (2 * sd) if sd else sqrt(error) for error in errors)
-        told = replace(self, quantity="sd", other_column=None, value=sd)
-        return replace(told, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
+        deviation = replace(self, quantity="sd", other_column=None, value=sd)
+        return replace(deviation, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_ROWS = 40
-"""Of more numbers, a notebook shows so many, and says how many there are."""
+"""Numbers that a notebook shows at most: of more, so many, and it says how many there are."""
 
 
 class Shown:

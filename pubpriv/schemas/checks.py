@@ -16,12 +16,12 @@ def require(schema: pa.DataFrameSchema, frame: pd.DataFrame, what: str) -> None:
     try:
         schema.validate(frame, lazy=True)
     except SchemaErrors as errors:
-        reason = _told(errors.failure_cases.iloc[0])
+        reason = _reason(errors.failure_cases.iloc[0])
     if reason is not None:
         raise InvalidInput(f"{what}: {reason}")
 
 
-def _told(failure: Any) -> str:
+def _reason(failure: Any) -> str:
     value = failure.failure_case
     found = "" if isinstance(value, bool | np.bool_) or pd.isna(value) else f" (found {value})"
     where = f"column {failure.column!r}: " if failure.schema_context == "Column" and failure.column else ""

@@ -50,6 +50,72 @@ class Subject:
         exact = hashlib.sha256("/".join(names).encode()).hexdigest()[:_HASH]
         return f"{'--'.join(name or 'unnamed' for name in plain)}---{exact}"
 
+    def show_budget(self, history: History, outlook: BudgetOutlook, release_id: str) -> tuple[UUID, UUID]:
+        """Show what is left of a dataset's budget: a picture with a sentence, and a table of the newest runs.
+
+        Returns:
+            Identities of the page and of the table.
+        """
+        name = history.dataset
+        page = create_markdown_artifact(
+            key=self.key("budget"),
+            description=f"Budget of {name} after release {release_id}",
+            markdown=f"## Budget of {name}\n\n{outlook.in_words()}\n\n"
+            f"{_embedded(picture_text(burn_down(history, release_id)), 'What is left after each release')}\n",
+        )
+        table = create_table_artifact(
+            key=self.key("runs"),
+            description=f"Runs of {name} and what each spent, in {history.currency}, newest first",
+            table=_runs(history),
+        )
+        return _identity(page), _identity(table)
+
+    def show_picture(self, estimate: Estimate, public: PublicTable | None) -> UUID:
+        """Show a release as ellipses (or densities) over the public points."""
+        name, release_id = self.dataset, estimate.provenance["release_id"]
+        return _identity(
+            create_markdown_artifact(
+                key=self.key("picture"),
+                description=f"Picture of {name}, release {release_id or 'none'}",
+                markdown=f"## {name}, release {release_id or 'none'}\n\n"
+                f"{_embedded(picture(estimate, public), 'Released components over public points')}\n",
+            )
+        )
+
+    def show_refusal(self, outlook: BudgetOutlook, release_id: str, refusal: str) -> UUID:
+        """Show why a run was refused, and what to do."""
+        name = outlook.balance.dataset
+        return _identity(
+            create_markdown_artifact(
+                key=self.key("refused"),
+                description=f"Release {release_id} of {name} was refused: no budget",
+                markdown=f"## Release {release_id} of {name} was refused\n\nNothing was read and nothing was spent.\n\n"
+                f"{_plain(refusal)}\n\n{outlook.in_words()}\n\n"
+                "What to do: ask for less, close runs that are done (`pubpriv budget recover`), or raise the cap "
+                "(`pubpriv budget set --raise`); then switch the deployment on again if it was paused.\n",
+            )
+        )
+
+    def show_report(self, release_id: str, page: str, root: str) -> UUID:
+        """Show where the report page of a release is; a link, where `PUBPRIV_OUTPUT_URL` says what serves it.
+
+        Args:
+            release_id: of the release.
+            page: path of the HTML file.
+            root: the output folder that it is in.
+        """
+        served = os.environ.get(_URL_VARIABLE, "").rstrip("/")
+        dataset, where = self.dataset, f"Report page: `{page}`"
+        if served:
+            where = f"[Report page of {_plain(dataset)}, release {_plain(release_id)}]({served}/{_below(page, root)})"
+        return _identity(
+            create_markdown_artifact(
+                key=self.key("report"),
+                description=f"Report page of {dataset}, release {release_id}",
+                markdown=f"{where}\n\nModel, table and page are in the same folder.\n",
+            )
+        )
+
 
 def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
@@ -62,77 +128,6 @@ _HASH = 12
 def shown(value: Any) -> Any:
     """Round a cell of a table that people read: nine digits of a float, all of anything else."""
     return float(f"{value:.9g}") if isinstance(value, float) else value
-
-
-def show_budget(subject: Subject, history: History, outlook: BudgetOutlook, release_id: str) -> tuple[UUID, UUID]:
-    """Show what is left of a dataset's budget: a picture with a sentence, and a table of the newest runs.
-
-    Returns:
-        Identities of the page and of the table.
-    """
-    name = history.dataset
-    page = create_markdown_artifact(
-        key=subject.key("budget"),
-        description=f"Budget of {name} after release {release_id}",
-        markdown=f"## Budget of {name}\n\n{outlook.in_words()}\n\n"
-        f"{_embedded(picture_text(burn_down(history, release_id)), 'What is left after each release')}\n",
-    )
-    table = create_table_artifact(
-        key=subject.key("runs"),
-        description=f"Runs of {name} and what each spent, in {history.currency}, newest first",
-        table=_runs(history),
-    )
-    return _identity(page), _identity(table)
-
-
-def show_picture(subject: Subject, estimate: Estimate, public: PublicTable | None) -> UUID:
-    """Show a release as ellipses (or densities) over the public points."""
-    name, release_id = subject.dataset, estimate.provenance["release_id"]
-    return _identity(
-        create_markdown_artifact(
-            key=subject.key("picture"),
-            description=f"Picture of {name}, release {release_id or 'none'}",
-            markdown=f"## {name}, release {release_id or 'none'}\n\n"
-            f"{_embedded(picture(estimate, public), 'Released components over public points')}\n",
-        )
-    )
-
-
-def show_refusal(subject: Subject, outlook: BudgetOutlook, release_id: str, refusal: str) -> UUID:
-    """Show why a run was refused, and what to do."""
-    name = outlook.balance.dataset
-    return _identity(
-        create_markdown_artifact(
-            key=subject.key("refused"),
-            description=f"Release {release_id} of {name} was refused: no budget",
-            markdown=f"## Release {release_id} of {name} was refused\n\nNothing was read and nothing was spent.\n\n"
-            f"{_plain(refusal)}\n\n{outlook.in_words()}\n\n"
-            "What to do: ask for less, close runs that are done (`pubpriv budget recover`), or raise the cap "
-            "(`pubpriv budget set --raise`); then switch the deployment on again if it was paused.\n",
-        )
-    )
-
-
-def show_report(subject: Subject, release_id: str, page: str, root: str) -> UUID:
-    """Show where the report page of a release is; a link, where `PUBPRIV_OUTPUT_URL` says what serves it.
-
-    Args:
-        subject: dataset and series of the release.
-        release_id: of the release.
-        page: path of the HTML file.
-        root: the output folder that it is in.
-    """
-    served = os.environ.get(_URL_VARIABLE, "").rstrip("/")
-    dataset, where = subject.dataset, f"Report page: `{page}`"
-    if served:
-        where = f"[Report page of {_plain(dataset)}, release {_plain(release_id)}]({served}/{_below(page, root)})"
-    return _identity(
-        create_markdown_artifact(
-            key=subject.key("report"),
-            description=f"Report page of {dataset}, release {release_id}",
-            markdown=f"{where}\n\nModel, table and page are in the same folder.\n",
-        )
-    )
 
 
 def _below(page: str, root: str) -> str:

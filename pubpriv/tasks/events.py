@@ -13,7 +13,7 @@ from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.views import Balance
 
 LOW = "pubpriv.budget.low"
-"""After a run: fewer such runs fit than its `warn_below`."""
+"""Event after a run: fewer such runs fit than its `warn_below`."""
 
 EXHAUSTED = "pubpriv.budget.exhausted"
 """A run was refused, before it read anything: its allotment has no room in the dataset's budget."""
@@ -73,23 +73,25 @@ class BudgetOutlook:
             f"run{'s' * (self.fitting != 1)} of {figures['allotment_of_a_run']} each."
         )
 
+    def tell_if_low(self, release_id: str, warn_below: int) -> bool:
+        """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; tell whether it did."""
+        if self.fitting >= warn_below:
+            return False
+        what_to_do = "Raise the cap (`pubpriv budget set --raise`), lower the allotment, or run less often."
+        self._tell(LOW, release_id, what_to_do, warn_below=warn_below)
+        return True
 
-def tell_if_low(outlook: BudgetOutlook, release_id: str, warn_below: int) -> bool:
-    """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; tell whether it did."""
-    if outlook.fitting >= warn_below:
-        return False
-    what_to_do = "Raise the cap (`pubpriv budget set --raise`), lower the allotment, or run less often."
-    _tell_of_budget(LOW, outlook, release_id, what_to_do, warn_below=warn_below)
-    return True
+    def tell_if_exhausted(self, release_id: str) -> bool:
+        """Emit `pubpriv.budget.exhausted` if no such run fits, as a refusal may have other reasons; tell whether."""
+        if self.fitting:
+            return False
+        what_to_do = "The deployment is paused: raise the cap (`pubpriv budget set --raise`) and switch it on again."
+        self._tell(EXHAUSTED, release_id, what_to_do)
+        return True
 
-
-def tell_if_exhausted(outlook: BudgetOutlook, release_id: str) -> bool:
-    """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Tell whether it did."""
-    if outlook.fitting:
-        return False
-    what_to_do = "The deployment is paused: raise the cap (`pubpriv budget set --raise`) and switch it on again."
-    _tell_of_budget(EXHAUSTED, outlook, release_id, what_to_do)
-    return True
+    def _tell(self, event: str, release_id: str, what_to_do: str, **more: Any) -> None:
+        facts = self.figures() | {"release_id": release_id} | more
+        _emit(event, facts.pop("dataset"), f"{self.in_words()} {what_to_do}", **facts)
 
 
 def tell_of_skipped(dataset: str, release_id: str, why: str) -> None:
@@ -107,11 +109,6 @@ def tell_of_violation(dataset: str, finding: str) -> None:
     """Emit `pubpriv.ledger.verify-failed`."""
     text = f"The audit found something wrong: {finding}. Stop charging this ledger, and keep a copy of it."
     _emit(VERIFY_FAILED, dataset, text, finding=finding)
-
-
-def _tell_of_budget(event: str, outlook: BudgetOutlook, release_id: str, what_to_do: str, **more: Any) -> None:
-    facts = outlook.figures() | {"release_id": release_id} | more
-    _emit(event, facts.pop("dataset"), f"{outlook.in_words()} {what_to_do}", **facts)
 
 
 def _emit(event: str, dataset: str, text: str, **facts: Any) -> None:

@@ -18,7 +18,7 @@ _SERVER_ERRORS = 500
 _KEPT = "what was paid is kept, and the same release id goes on at no further cost"
 
 
-def outage_of(error: BaseException) -> str | None:
+def _outage_of(error: BaseException) -> str | None:
     """Name the class, and the status if there is one, of an error that means that the server cannot be used now.
 
     Returns:
@@ -34,7 +34,7 @@ def outage_of(error: BaseException) -> str | None:
 
 def foreign(error: BaseException) -> PubPrivError | None:
     """Give what may leave in place of an error of the server's or of the disk's; None for any other."""
-    outage = outage_of(error)
+    outage = _outage_of(error)
     if outage is not None:
         return Unavailable(f"the Prefect server cannot be used ({outage}); {_KEPT}. Run again when it answers")
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -46,7 +46,7 @@ def foreign(error: BaseException) -> PubPrivError | None:
 
 
 @contextmanager
-def told_of(what: str) -> Iterator[None]:
+def naming_outages(what: str) -> Iterator[None]:
     """Raise `Unavailable` for an outage of the server of which `what` tells where it is.
 
     Raises:
@@ -56,7 +56,7 @@ def told_of(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        outage = outage_of(error)
+        outage = _outage_of(error)
         if outage is None:
             raise
     if outage is not None:
@@ -69,5 +69,5 @@ def not_needed() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if outage_of(error) is None:
+        if _outage_of(error) is None:
             raise

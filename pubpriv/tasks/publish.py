@@ -27,10 +27,10 @@ from pubpriv.released.numbers import of_all
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table
-from pubpriv.tasks.artifacts import Subject, show_budget, show_picture, show_refusal, show_report, shown
+from pubpriv.tasks.artifacts import Subject, shown
 from pubpriv.tasks.boundary import publishing_task
 from pubpriv.tasks.crossing import crossing
-from pubpriv.tasks.events import BudgetOutlook, tell_if_exhausted, tell_if_low
+from pubpriv.tasks.events import BudgetOutlook
 from pubpriv.tasks.outages import not_needed
 
 _E = TypeVar("_E", bound=Estimate)
@@ -63,17 +63,17 @@ def publish_release(
     _publish_statement(estimate.privacy, subject, release_id)
     _publish_numbers(estimate, subject)
     public = public_rows_of(estimate, job.public)
-    show_picture(subject, estimate, public)
+    subject.show_picture(estimate, public)
     _show_spend(estimate)
     with Ledger.open(job.ledger, create=False) as ledger:
         history, outlook = History.of(ledger, job.dataset), _outlook(ledger, job)
-    show_budget(subject, history, outlook, release_id)
-    tell_if_low(outlook, release_id, warn_below)
+    subject.show_budget(history, outlook, release_id)
+    outlook.tell_if_low(release_id, warn_below)
     root = output_root()
     if root is not None:
         model = json.dumps(estimate.to_json())
         written = crossing(_store_release, folder)(model, job.ledger, public, str(root), series)
-        show_report(subject, release_id, written, str(root))
+        subject.show_report(release_id, written, str(root))
     return estimate
 
 
@@ -110,9 +110,9 @@ def refusals_shown(job: Job, series: str | None = None) -> Iterator[None]:
 def _show_refusal(job: Job, subject: Subject, refusal: str) -> None:
     with Ledger.open(job.ledger, create=False) as ledger:
         history, outlook = History.of(ledger, job.dataset), _outlook(ledger, job)
-    tell_if_exhausted(outlook, job.release_id)
-    show_refusal(subject, outlook, job.release_id, refusal)
-    show_budget(subject, history, outlook, job.release_id)
+    outlook.tell_if_exhausted(job.release_id)
+    subject.show_refusal(outlook, job.release_id, refusal)
+    subject.show_budget(history, outlook, job.release_id)
 
 
 @publishing_task(name="store release")

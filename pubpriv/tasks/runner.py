@@ -30,7 +30,7 @@ from pubpriv.tasks.crossing import PublicHandle, for_prefect, packed
 from pubpriv.tasks.outages import not_needed
 
 PRIVATE = " [private]"
-"""Behind the name of a step that asks private rows; a tag would cost a question to the server before each."""
+"""Mark behind the name of a step that asks private rows; a tag would cost a question to the server before each."""
 
 _MOST_PARTS = 1000
 """So many parts of a value are looked at for what earlier steps made."""

@@ -6,13 +6,13 @@ The product's own functions are replaced by what they did before, and the audit'
 import numpy as np
 
 from pubpriv import curator as the_door
-from pubpriv import ledger as shipped
 from pubpriv.audit import names, tampering
 from pubpriv.audit.finding import promised
 from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
+from pubpriv.ledger import questions as shipped
 from pubpriv.names import tables
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
@@ -156,7 +156,7 @@ def test_books_that_forget_what_they_carry_on(monkeypatch):
     assert "carried on: no second budget" in broken(CLOSED)
     monkeypatch.undo()
     monkeypatch.setattr(succession, "_compare", lambda *_: 0)
-    assert "books with all of the budget: told by the archive" in broken(CLOSED)
+    assert "books with all of the budget: shown by the archive" in broken(CLOSED)
 
 
 def test_closed_books_that_stay_open(monkeypatch):

@@ -6,16 +6,16 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from pubpriv import ledger
 from pubpriv.audit import hidden, periods
 from pubpriv.audit.catalogue import examples
 from pubpriv.audit.finding import promised
 from pubpriv.data import dated, dates
 from pubpriv.data.questions import InPeriod
+from pubpriv.ledger import questions as ledger
+from pubpriv.ledger.unit.period_units import RowsOfPeriod
+from pubpriv.ledger.unit.size import Size
 from pubpriv.privacy.budgets import Amount
 from pubpriv.privacy.ledger.period_states import PeriodsState
-from pubpriv.unit.period_units import RowsOfPeriod
-from pubpriv.unit.size import Size
 
 
 def broken(claims):

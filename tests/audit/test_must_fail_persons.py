@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pubpriv import ledger
 from pubpriv.audit import hidden, persons
 from pubpriv.curator import Curator
 from pubpriv.data import frames, id_pass, person_table, placement, tables
 from pubpriv.data.questions import PersonSizes, Radial
 from pubpriv.data.questions.per_person import PerPerson
 from pubpriv.errors import InvalidInput
+from pubpriv.ledger import questions as ledger
 
 
 def weights_broken():

@@ -9,8 +9,8 @@ import pytest
 from helpers.conversions import delta_of_gaussian
 from scipy import stats
 
-from pubpriv.audit import discrete, prices
-from pubpriv.audit.discrete import curve, lattice_delta, lattice_renyi, lattice_variation
+from pubpriv.audit import prices
+from pubpriv.audit.discrete import DiscreteGaussian, curve, precise
 from pubpriv.privacy import conversions, events
 from pubpriv.privacy.budgets import Budget, approx, budget, pure, zcdp
 from pubpriv.privacy.units import UNIT, floor_units
@@ -46,9 +46,9 @@ def test_nothing_is_priced_below_what_it_costs():
 @pytest.mark.parametrize("last", [-140, -33, 0, 1, 70, 200])
 def test_the_series_is_the_sum_over_the_lattice(last):
     """Euler and Maclaurin's tail at sd 64 against a sum term by term."""
-    terms = (discrete._weight(64, k) for k in range(-64 * 40, last + 1))
-    summed = discrete.precise().fsum(terms) / discrete._total(64)
-    assert abs(discrete._by_euler_maclaurin(64, last) - summed) < 1e-30
+    law = DiscreteGaussian(64)
+    summed = precise().fsum(law._weight(k) for k in range(-64 * 40, last + 1)) / law._total
+    assert abs(law._by_euler_maclaurin(last) - summed) < 1e-30
 
 
 @pytest.mark.parametrize(("sd", "shift", "epsilon"), [(1, 1, 0.1), (2, 3, 1.0), (7, 7, 0.5), (20, 3, 0.125)])
@@ -57,7 +57,7 @@ def test_the_lattice_curve_is_the_hockey_stick(sd, shift, epsilon):
     width = 40 * sd
     p = pmf(sd, width)
     stick = np.maximum(p[shift:] - np.exp(epsilon) * p[:-shift], 0).sum() + p[:shift].sum()
-    assert float(lattice_delta(sd, shift, Fraction(epsilon))) == pytest.approx(stick, rel=1e-9)
+    assert float(DiscreteGaussian(sd).delta(shift, Fraction(epsilon))) == pytest.approx(stick, rel=1e-9)
 
 
 def test_the_curve_is_that_of_the_product():
@@ -70,14 +70,16 @@ def test_the_curve_is_that_of_the_product():
 def test_divergences_against_plain_sums():
     """Renyi divergence and total variation, in floats."""
     p = pmf(3, 60)
-    assert float(lattice_renyi(3, 5, 3.0)) == pytest.approx(np.log(np.sum(p[5:] ** 3 / p[:-5] ** 2)) / 2, rel=1e-9)
+    assert float(DiscreteGaussian(3).renyi(5, 3.0)) == pytest.approx(
+        np.log(np.sum(p[5:] ** 3 / p[:-5] ** 2)) / 2, rel=1e-9
+    )
     rounded = np.diff(stats.norm.cdf(np.arange(-60, 62) - 0.5, scale=2))
-    assert float(lattice_variation(2)) == pytest.approx(np.abs(rounded - pmf(2, 60)).sum() / 2, rel=1e-9)
+    assert float(DiscreteGaussian(2).variation()) == pytest.approx(np.abs(rounded - pmf(2, 60)).sum() / 2, rel=1e-9)
 
 
 def test_what_the_discrete_gaussian_costs_beyond_its_mu():
     """At sd 1 the curve lies above that of mu, which is why an approx ledger refuses small noise."""
-    assert lattice_delta(1, 1, Fraction(1, 10)) > 1.01 * curve(mpmath.mpf(1), Fraction(1, 10))
+    assert DiscreteGaussian(1).delta(1, Fraction(1, 10)) > 1.01 * curve(mpmath.mpf(1), Fraction(1, 10))
 
 
 # -- wrong prices are seen -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ def test_a_model_and_its_run_tell_the_same(fit, folder, program):
     assert (model.code, run.code) == (0, 0), model.err + run.err
     rows = [re.findall(r"[\w/.#-]+/[\w-]+.*?│.*?│ *[\d.e-]+", each.out) for each in (model, run)]
     assert [re.sub(r" +", " ", row) for row in rows[0]] == [re.sub(r" +", " ", row) for row in rows[1]]
-    assert "numbers told" in run.out
+    assert "noisy numbers" in run.out
     assert "all runs together: 2-zCDP" in run.out
     for name in ("model-explained.html", "r1-explained.html"):
         assert (folder / name).read_text().count("<svg") == 1

@@ -10,12 +10,12 @@ from helpers.neighbours import QUESTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubpriv.data.codec import canonical, from_json, public_value, rebuilt, to_json
+from pubpriv.data.codec import from_json, public_value, rebuilt, to_json
 from pubpriv.data.columns import Column
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.regions import Cells, Everything
-from pubpriv.privacy.ledger.texts import body_text
+from pubpriv.privacy.ledger.texts import body_text, canonical
 from pubpriv.released.law import Mixture
 
 
@@ -89,7 +89,8 @@ def test_the_text_is_the_same_in_another_process(in_new_process):
     """Hash seeds do not matter."""
     code = """
 from helpers.neighbours import QUESTIONS
-from pubpriv.data.codec import canonical, to_json
+from pubpriv.data.codec import to_json
+from pubpriv.privacy.ledger.texts import canonical
 print(canonical([to_json(q) for q in QUESTIONS.values()]))
 """
     found = in_new_process(code)

@@ -256,7 +256,7 @@ def test_workers_of_other_versions_and_none_at_all_are_refused(monkeypatch):
         executor = Cluster(cluster.scheduler_address)
         executor.check()
         told = {"tcp://w:1": (("0.0.1", "1", "1"), bits(), False)}
-        monkeypatch.setattr("pubpriv.data.cluster._told_by_workers", lambda *_: told)
+        monkeypatch.setattr("pubpriv.data.cluster._ask_workers", lambda *_: told)
         with pytest.raises(InvalidInput, match=r"pubpriv 0\.0\.1.*install the same"):
             executor.check()
         told = {"tcp://w:1": (_versions(), "0" * 8, False)}
@@ -264,7 +264,7 @@ def test_workers_of_other_versions_and_none_at_all_are_refused(monkeypatch):
             executor.check()
         with pytest.raises(_BlockFailed):  # one that came after the check
             _client(executor.address).submit(_on_worker, "0" * 8, len, ()).result()
-        monkeypatch.setattr("pubpriv.data.cluster._told_by_workers", lambda *_: {})
+        monkeypatch.setattr("pubpriv.data.cluster._ask_workers", lambda *_: {})
         with pytest.raises(Unavailable, match="has no worker"):
             executor.check()
 

@@ -125,7 +125,7 @@ def test_the_ids_of_a_long_table_are_read_in_parts(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(id_pass, "weights_of", lambda keys, *of: most_held.append(len(keys)) or plain(keys, *of))
     told = []
     for at_once in (1 << 24, 250, 50):
-        monkeypatch.setattr(id_pass, "AT_ONCE", at_once)
+        monkeypatch.setattr(id_pass, "_AT_ONCE", at_once)
         found = IdPass(table)
         told.append(([each.tolist() for each in found.weights(3, 64)], sorted(found.sizes().tolist()), found.digests))
     assert told[0] == told[1] == told[2]

@@ -202,7 +202,7 @@ def test_a_file_may_protect_persons(tmp_path, told):
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         terms = ledger.person("visits")
         assert (terms.columns, terms.persons) == (("who",), 40)
-    assert "the ledger protects one person, told by who" in budget_checks([told])[0].finding
+    assert "the ledger protects one person, known by who" in budget_checks([told])[0].finding
     path.write_text(TEXT.replace("allotment:", "rows_per_person: auto, allotment:"))
     with pytest.raises(InvalidInput, match="rows_per_person is for datasets with person"):
         read(path)

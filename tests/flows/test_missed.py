@@ -79,7 +79,7 @@ def fleet(tmp_path_factory, prefect_server):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PUBPRIV_LEDGER", url)
         patch.setenv("PUBPRIV_ALLOW", str(folder))
-        patch.setattr(again, "WAITS", (0.01, 0.01, 0.01))
+        patch.setattr(again, "_WAITS", (0.01, 0.01, 0.01))
         yield Fleet(folder, url)
 
 

@@ -248,7 +248,7 @@ def test_a_deployed_run_without_its_turn_reads_and_spends_nothing(deployed, monk
 
     url, client, deployment = deployed
     monkeypatch.setenv("PUBPRIV_SLOT_SECONDS", "1")
-    monkeypatch.setattr(again, "WAITS", (0.01,))
+    monkeypatch.setattr(again, "_WAITS", (0.01,))
     client.update_global_concurrency_limit("private-twice", GlobalConcurrencyLimitUpdate(active_slots=1))
     taken = at_work(client, deployment, client.create_flow_run_from_deployment(deployment.id))
     assert "held the slot private-twice for 1 s; nothing was read or spent" in taken.message

@@ -178,7 +178,7 @@ class Story:
             (past.earlier, past.spent_earlier, [replace(run, opened_at="") for run in past.runs]),
             [ledger.fitting("visits", each) for each in small],
             [ledger.fitting_in("visits", each, name) for each in small for name in MONTHS if outlook.balance.periods],
-            [ledger.has_ended("visits", name) for name in self.names],
+            ledger.ended("visits", self.names),
             [
                 found and (found[0], found[1]["configuration"])
                 for method in ("mean", "gaussian")

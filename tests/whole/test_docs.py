@@ -199,7 +199,7 @@ def test_a_name_that_is_none_is_seen(span):
 def test_other_faults_are_seen():
     """A function in the wrong file, a variable that nobody reads, a link to nowhere."""
     assert list(faults("`release` in `pubpriv/curator.py`")) == ["release is not in pubpriv/curator.py"]
-    assert list(faults("`new_release_id` in `pubpriv/ledger.py`")) == []
+    assert list(faults("`new_release_id` in `pubpriv/ledger/questions.py`")) == []
     assert list(faults("set `PUBPRIV_LODGER`")) == ["PUBPRIV_LODGER is read nowhere"]
     links = "[a](errata.md) [b](eratta.md#c) [d](https://example.org)"
     assert dead_links(ROOT / "docs" / "privacy.md", links) == ["eratta.md"]

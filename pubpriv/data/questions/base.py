@@ -57,7 +57,7 @@ Values = dict[str, np.ndarray]
 
 
 Scale = int | tuple[int, ...]
-"""Of noise: the sd of independent Gaussians, or the scales (N,) of one radial vector."""
+"""Scale of noise: the sd of independent Gaussians, or the scales (N,) of one radial vector."""
 
 
 Draw = Callable[[str, Scale, int], np.ndarray]

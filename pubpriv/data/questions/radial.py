@@ -160,16 +160,16 @@ def in_person_unit(question: Any) -> bool:
 
 def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
     """(name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
-    told = _of_noise(question)
-    if isinstance(told, Radial | Selection):
-        return told.draws
+    noise = _of_noise(question)
+    if isinstance(noise, Radial | Selection):
+        return noise.draws
     return [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
 
 
 def reach_of(question: Question) -> int:
     """How many noise scales the noise never reaches, as far as 64 bits are concerned."""
-    told = _of_noise(question)
-    return told.reach if isinstance(told, Radial | Selection) else _SDS
+    noise = _of_noise(question)
+    return noise.reach if isinstance(noise, Radial | Selection) else _SDS
 
 
 def _of_noise(question: Question) -> Any:

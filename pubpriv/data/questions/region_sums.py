@@ -83,7 +83,7 @@ class RegionSums(OverRegions):
         return z, norms
 
     def length(self, radius: float) -> float:
-        """To what a record of that radius is clipped, in the units of the sum."""
+        """Tell to what length a record of that radius is clipped, in the units of the sum."""
         return radius
 
     def values(self, noisy: Totals) -> Values:

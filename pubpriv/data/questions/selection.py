@@ -204,8 +204,8 @@ def _contests(dimension: int, steps: int) -> _Contests:
     lengths = (points * points).sum(axis=1)
     common = np.maximum(np.gcd.reduce(between, axis=2), 1)
     # |k_i|^2 - |k_j|^2 = (k_i - k_j) . (k_i + k_j), so that the factor divides it
-    told = np.concatenate([between, (lengths[None, :] - lengths[:, None])[:, :, None]], axis=2) // common[:, :, None]
-    planes, plane = np.unique(told.reshape(-1, dimension + 1), axis=0, return_inverse=True)
+    sides = np.concatenate([between, (lengths[None, :] - lengths[:, None])[:, :, None]], axis=2) // common[:, :, None]
+    planes, plane = np.unique(sides.reshape(-1, dimension + 1), axis=0, return_inverse=True)
     starts = np.flatnonzero(np.any(np.diff(planes[:, :-1], axis=0), axis=1)) + 1
     groups = np.split(planes, starts)
     lines = tuple((tuple(group[0, :-1].tolist()), group[:, -1]) for group in groups)

@@ -36,7 +36,8 @@ def learn_scale(curator: Curator, layout: Layout, place: int, whole: Whole, ask:
     """Learn a size for a degenerate column.
 
     The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
-    the column set the noise of the last release alone.
+    the column set the noise of the last release alone; and nearer where the public rows show more than a rare value, so
+    that the column is no longer than the others.
 
     Args:
         curator: the run.
@@ -53,8 +54,10 @@ def learn_scale(curator: Curator, layout: Layout, place: int, whole: Whole, ask:
     quantile = float(answer.values["quantile"][0])
     least = column.unit * _SMALL if column.spread else 2 * asked.lower
     seen = least < quantile < asked.upper / 2
-    size = quantile if seen else column.unit
-    return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
+    reach = (quantile if seen else column.unit) / (3 + math.sqrt(layout.dimension))
+    if not column.spread:
+        return Scale(reach, seen)
+    return Scale(max(reach, min(column.unit, quantile)) if seen else column.unit, seen)
 
 
 @step(title="assemble coordinates")

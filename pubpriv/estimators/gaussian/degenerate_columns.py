@@ -121,7 +121,7 @@ class Layout:
 
 
 _Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
-"""By column: a mapping, or pairs, which may cross the boundary of a task."""
+"""Scales by column: a mapping, or pairs, which may cross the boundary of a task."""
 
 
 @step(title="look for degenerate columns")

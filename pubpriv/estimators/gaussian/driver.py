@@ -42,13 +42,13 @@ from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
+from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike, Purse
 from pubpriv.released.departure import departure, of_rows
-from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
-from pubpriv.unit import Size
 
 
 def estimate_gaussian(
@@ -200,7 +200,7 @@ def _estimate(
     return GaussianEstimate(
         gaussian=law,
         columns=curator.columns,
-        method=told_method(method, statement),
+        method=method_name(method, statement),
         converged=outcome.converged,
         standard_errors=settled.errors(),
         privacy=statement.to_json(),
@@ -245,7 +245,7 @@ class _SettledGaussian:
     @classmethod
     def of(cls, outcome: GaussianResult, size: Size) -> "_SettledGaussian":
         """Take an outcome."""
-        told = size.told(outcome.errors)
+        told = size.widened(outcome.errors)
         mean, covariance = (told[part] for part in ("mean", "covariance"))
         return cls(
             outcome.fitted,

@@ -51,7 +51,7 @@ class GaussianCase:
 
     @classmethod
     def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
-        """From public rows, which are checked as the driver checks them."""
+        """Read the case from public rows, which are checked as the driver checks them."""
         if target == "gaussian":
             precondition(public)
             return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target)
@@ -59,7 +59,7 @@ class GaussianCase:
 
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
-        """For m public rows of d columns that nobody has seen: none is taken to be degenerate."""
+        """Make the case of m public rows of d columns that nobody has seen: none is taken to be degenerate."""
         check_rows(m, d)
         return cls(_plain_layout(d), m, target)
 

@@ -36,7 +36,7 @@ from pubpriv.estimators.lattice import lattice
 from pubpriv.estimators.lengths import length_quantile
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
-from pubpriv.unit import Size
+from pubpriv.ledger.unit import Size
 
 _WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
@@ -132,7 +132,7 @@ class Fitted:
     def of(
         cls, mean: np.ndarray, covariance: np.ndarray, mean_weight: float = 0.0, covariance_weight: float = 0.0
     ) -> "Fitted":
-        """From arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
+        """Make one from arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
         even = (covariance + covariance.T) / 2
         return cls(tuple(mean.tolist()), _rows(even), mean_weight, covariance_weight)
 

@@ -29,7 +29,7 @@ _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
 """Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
 
 _LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
-"""With rows to spare the rounds need less, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
+"""Rounds need less with rows to spare, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
 `_AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
 below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
 

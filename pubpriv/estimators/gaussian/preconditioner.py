@@ -131,7 +131,7 @@ def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
     if nearly.any():
         raise InvalidInput(
             f"{_list(public, nearly)} has one and the same value in at least {_SAME:.0%} of the public rows, so its "
-            "scale cannot be told from them: leave it out, or give public rows in which it varies"
+            "scale is not known from them: leave it out, or give public rows in which it varies"
         )
     return center, scale
 

@@ -12,11 +12,11 @@ _ROUNDS = (Fraction(10, 100), Fraction(12, 100), Fraction(13, 100))
 """Parts of epsilon that the rounds take at most; the final release takes what is left."""
 
 _FIRST = Fraction(10, 100)
-"""Of each round before those: one where they take two thirds of that or less, three from a third on. d + 1 public rows
-leave a lot to stretch, and a round stretches by its part only."""
+"""Part of each round before those: one where they take two thirds of that or less, three from a third on. d + 1 public
+rows leave a lot to stretch, and a round stretches by its part only."""
 
 _LEAST, _AMPLE = Fraction(1, 10), 1.5
-"""With rows to spare they take less, down to `_LEAST` of that: from `_AMPLE` times the line of feasibility on a round's
+"""They take less with rows to spare, down to `_LEAST` of that: from `_AMPLE` times the line of feasibility on a round's
 noise stays what it is there."""
 
 _SEARCH, _MOST_SEARCH = 60.0, Fraction(3, 10)

@@ -32,8 +32,8 @@ from pubpriv.estimators.gaussian.plan import feasible
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.shells import gaussian_end
 from pubpriv.estimators.matrices import entry_variances
+from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
-from pubpriv.unit import Size
 
 _CLEAR, _MOST_ODD = 3.0, 0.03
 """Rows are told to lie further out than Gaussian ones from so many sds of their count on, and from this share of all
@@ -94,7 +94,7 @@ def debiased(
 
 
 def _odd_among_the_rest(d: int, radius: float, end: float) -> float:
-    """By how much wide rows that are not further out than Gaussian ones raise a variance of 1, for each one that is.
+    """Tell what wide rows that are not further out than Gaussian ones add to a variance of 1, for each one that is.
 
     The median over the widths that they may have.
 

@@ -5,6 +5,7 @@ makes it (James-Stein). Columns with longer tails than others have more of each 
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from pubpriv.estimators.gaussian.shells import column_scales
 _CLEAR = 1.1
 """A direction of a shell stands out if its eigenvalue exceeds the level of those below by so many times the largest
 of noise and sampling alone."""
+
+_STANDS_OUT = 1.0
+"""A column does so if it has so many sds of the noise more than the largest noise of all columns is."""
 
 _UNEVEN = 5.0
 """w is not white if the core is so many times wider in one direction than in another."""
@@ -23,6 +27,25 @@ _CAUTION = 1.0
 _BY_CHANCE = 0.25
 """... counting this part of the square of what sampling makes of it: that is in the sampling errors, but what leaning
 takes from a shape is in none."""
+
+
+@dataclass(frozen=True)
+class Leant:
+    """The second moment of a shell, and what is not known of it.
+
+    Attributes:
+        second: (d, d).
+        shape: (d, d) of trace 1: where noise of the trace goes.
+        tops: (directions, d, d) projections on the directions that stand out: where noise of their own goes.
+        on: (d,) mean squared errors of its entries along the columns, over those of the noise.
+        off: the same across the columns.
+    """
+
+    second: np.ndarray
+    shape: np.ndarray
+    tops: np.ndarray
+    on: np.ndarray
+    off: float
 
 
 def column_axes(core: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -53,6 +76,26 @@ def common_part(core: np.ndarray, shell: np.ndarray, sd: float) -> float:
     return 1 / max(1.0, float(((shell**2 - sd**2) / shares).sum()) / total**2)
 
 
+def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Give the shape, of trace 1, of what columns have of a shell beside what its rows would have of them anywhere.
+
+    A row that one odd cell brought there has its other cells where they always are.
+
+    Args:
+        second: (d, d) of the shell.
+        riding: (d, d) of as many rows of the core.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+    """
+    found = axes @ second @ axes.T
+    sizes = np.diag(found)
+    more = np.maximum(sizes - np.diag(axes @ riding @ axes.T), 0.0)
+    if not more.any():
+        more = sizes
+    scales = np.sqrt(more / np.maximum(sizes, 1e-300))
+    left = axes.T @ (scales[:, None] * found * scales) @ axes
+    return np.asarray(left / max(float(more.sum()), 1e-300))
+
+
 def further_shape(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.ndarray) -> np.ndarray:
     """Give the shape of what lies beyond the last shell that counts: what made it another one than the core's goes on.
 
@@ -73,18 +116,17 @@ def further_shape(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.n
     return np.asarray(longer / float(np.trace(longer)))
 
 
-def leant(
-    second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """(what is kept of the measured shape, second moment of a shell with that trace, or less).
+def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray) -> Leant:
+    """Give the second moment of a shell with that trace, or less, of the released one and of what is known besides.
 
-    Directions that stand out of the noise are kept, shrunk as is best for an orthogonal ensemble (Donoho, Gavish and
-    Johnstone 2018). What is left leans to `shape` as far as noise makes it (James-Stein), its diagonal along the
-    columns and the rest apart: rows with one odd cell are much commoner than rows with many.
+    Columns that stand out of the noise are kept, since rows with one odd cell are much commoner than rows with many; so
+    are directions of what they do not explain, shrunk as is best for an orthogonal ensemble (Donoho, Gavish and
+    Johnstone 2018). What is left leans to `shape` as far as noise makes it (James-Stein), along the columns and across
+    apart.
 
     Args:
         second: (d, d), released.
-        trace: as it is known; of what directions that stand out leave of it, the part that may be noise is taken off.
+        trace: as it is known; of what columns that stand out leave of it, the part that may be noise is taken off.
         shape: (d, d) of trace 1.
         sd: noise of a diagonal entry.
         chance: how far sampling moves the shape of so few rows, in Frobenius norm.
@@ -92,44 +134,92 @@ def leant(
     """
     d = len(shape)
     if d == 1 or trace <= 0:
-        return 0.0, trace * np.ones((d, d)) / d
-    values, vectors = np.linalg.eigh((second + second.T) / 2)
-    edge = sd * math.sqrt(2 * d)
-    clear = np.zeros(d, dtype=bool)
-    for i in range(d - 1, 0, -1):
-        level = max(trace - float(values[i + 1 :].sum()), 0.0) / (i + 1)
-        if values[i] - level < _CLEAR * math.hypot(edge, chance):
-            break
-        clear[i] = True
-    spikes = np.sqrt(np.maximum(values[clear] ** 2 - edge**2, 0.0))
-    room = max(trace - float(values[clear].sum()), 0.0)
-    spikes *= (trace - room) / max(float(spikes.sum()), 1e-300)
-    if clear.any():  # the eigenvalues that stand out are known better than the trace: what is left may be its noise
-        room = max(room - (d - int(clear.sum())) * sd**2 / max(room, 1e-150), 0.0)
-    others = vectors[:, ~clear] @ vectors[:, ~clear].T
-    own = others @ shape @ others
+        return Leant(max(trace, 0.0) * np.eye(d) / d, np.eye(d) / d, np.zeros((0, d, d)), np.zeros(d), 0.0)
+    found, before = axes @ second @ axes.T, axes @ shape @ axes.T
+    sizes = np.diag(found)
+    clear = _clear_columns(sizes, trace, np.diag(before), sd)
+    left = d - int(clear.sum())
+    room = max(trace - float(sizes[clear].sum()), 0.0)
+    if clear.any():  # the columns that stand out are known better than the trace: what is left may be its noise
+        room = max(room - left * sd**2 / max(room, 1e-150), 0.0)
+    own = np.where(np.outer(~clear, ~clear), before, 0.0)
     own = own / max(float(np.trace(own)), 1e-300)
-    rest = others @ second @ others
-    off = axes @ (rest - float(np.trace(rest)) * own) @ axes.T
-    left = int((~clear).sum())
-    chance *= room / trace  # of what is left: much of the shell may be in the directions that stand out
-    on = np.diag(np.diag(off))
-    kept_on = _kept(on, (left - 1) * left / d, sd, chance**2)
-    kept_off = _kept(off - on, left * (left - 1) / 2, sd, chance**2 / 2)
-    leaning = room * own + axes.T @ (kept_on * on + kept_off * (off - on)) @ axes
-    found, turned = np.linalg.eigh((leaning + leaning.T) / 2)
-    positive = np.maximum(found, 0.0)
-    positive *= room / max(float(positive.sum()), 1e-300)
-    part = 1 - left / d
-    kept = part + (1 - part) * (2 * kept_on + (left - 1) * kept_off) / (left + 1) if left else 1.0
-    return kept, (vectors[:, clear] * spikes) @ vectors[:, clear].T + (turned * positive) @ turned.T
+    on = np.where(clear, 0.0, sizes - float(sizes[~clear].sum()) * np.diag(own))
+    chance *= room / trace  # of what is left: much of the shell may be in the columns that stand out
+    kept_on, risk_on = _kept(on, left - 1, sd, chance**2)
+    wanted = np.maximum(room * np.diag(own) + kept_on * on, 0.0)
+    wanted = np.where(clear, sizes, wanted * room / max(float(wanted.sum()), 1e-300))
+    off = found - np.diag(sizes) - (room * own - np.diag(np.diag(room * own)))
+    values, vectors = np.linalg.eigh(off)
+    edge = sd * math.sqrt(2 * d)
+    far = np.abs(values) > _CLEAR * math.hypot(edge, chance)
+    tops = vectors[:, far]
+    spikes = (tops * (np.sign(values[far]) * np.sqrt(np.maximum(values[far] ** 2 - edge**2, 0.0)))) @ tops.T
+    rest = off - (tops * values[far]) @ tops.T
+    kept_off, risk_off = _kept(rest, d * (d - 1) / 2, sd, chance**2 / 2)
+    base = room * own
+    np.fill_diagonal(base, wanted)
+    sums, turned = np.linalg.eigh(base + spikes + kept_off * rest)
+    made = (turned * np.maximum(sums, 0.0)) @ turned.T
+    scales = np.sqrt(wanted / np.maximum(np.diag(made), 1e-300))  # what is not positive is taken from no column's size
+    made = scales[:, None] * made * scales
+    tops = axes.T @ tops
+    return Leant(
+        axes.T @ made @ axes,
+        axes.T @ own @ axes,
+        np.einsum("ik,jk->kij", tops, tops),
+        np.where(clear, 1.0, risk_on * (1 - 1 / max(left, 1))),
+        risk_off,
+    )
 
 
-def _kept(off: np.ndarray, freedom: float, sd: float, chance: float) -> float:
-    """The factor of James and Stein for a matrix with so many free entries, each with noise `sd`, and sampling.
+def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float) -> np.ndarray:
+    """Say which columns (d,) stand out of a shell, the clearest first: what is left tells what the others should have.
 
-    It is cautious, so that chance alone is seldom taken for shape: shells add up, and the next ones lean to it.
+    Args:
+        sizes: (d,) released second moments along the columns.
+        trace: of the shell.
+        shares: (d,) what columns are expected to have of it.
+        sd: noise of one of them.
+    """
+    clear = np.zeros(len(sizes), dtype=bool)
+    least = (_STANDS_OUT + math.sqrt(2 * math.log(len(sizes)))) * sd
+    while not clear.all():
+        room = max(trace - float(sizes[clear].sum()), 0.0)
+        expected = room * shares / max(float(shares[~clear].sum()), 1e-300)
+        above = np.where(clear, -np.inf, sizes - expected)
+        at = int(np.argmax(above))
+        if above[at] <= least:
+            break
+        clear[at] = True
+    return clear
+
+
+def _kept(off: np.ndarray, freedom: float, sd: float, chance: float) -> tuple[float, float]:
+    """(the factor of James and Stein, the mean squared error that it leaves over that of the noise).
+
+    Of a matrix with so many free entries, each with noise `sd`, and sampling. The factor is cautious, so that chance
+    alone is seldom taken for shape: shells add up, and the next ones lean to it. Its error is Stein's unbiased estimate
+    of risk.
     """
     expected = freedom * sd**2 + _BY_CHANCE * chance
     most = expected * (1 + _CAUTION * math.sqrt(2 / max(freedom, 1.0)))
-    return max(0.0, 1 - most / max(float((off**2).sum()), 1e-300))
+    square = float((off**2).sum())
+    kept = max(0.0, 1 - most / max(square, 1e-300))
+    noise = max(freedom, 1.0) * sd**2
+    risk = 1 - 2 * (1 - kept) * max(1 - 2 / max(freedom, 1.0), 0.0) + (1 - kept) ** 2 * square / max(noise, 1e-300)
+    return kept, min(max(risk, kept), 1.0)
+
+
+def shape_variances(colour: np.ndarray, on: np.ndarray, off: float) -> np.ndarray:
+    """Give the variances of a_i' E a_j for rows a_i of `colour` and a symmetric E.
+
+    Args:
+        colour: (d, d), of coordinates along the columns.
+        on: (d,) variances of the diagonal entries of E.
+        off: twice the variance of those beside it.
+    """
+    gram, squares = colour @ colour.T, colour**2
+    own = np.diag(gram)
+    along = squares @ squares.T
+    return np.asarray((squares * on) @ squares.T + off * ((np.outer(own, own) + gram**2) / 2 - along))

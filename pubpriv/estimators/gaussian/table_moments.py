@@ -18,7 +18,14 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
-from pubpriv.estimators.gaussian.shell_shapes import column_axes, common_part, further_shape, leant
+from pubpriv.estimators.gaussian.shell_shapes import (
+    beside,
+    column_axes,
+    common_part,
+    further_shape,
+    leant,
+    shape_variances,
+)
 from pubpriv.estimators.gaussian.shells import (
     FINE,
     RATIO,
@@ -34,7 +41,7 @@ from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
 
-_LASTING = 5.0
+_LASTING = 1.0
 """The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
 
 _SHAPED = 5.0
@@ -81,8 +88,9 @@ class Outside:
         mean: (d,).
         second: (d, d) about the middle of the core.
         mean_variance: (d, d) of the noise of `mean`, and of what was taken for noise.
-        shape_variance: of the noise in the shape of `second`, see `entry_variances`.
-        trace_noise: (last, d, d) sds that the noise in the trace of each shell makes, which has that shell's shape.
+        shape_variance: of the noise in the shape of `second`, along the columns and across.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+        noise: (parts, d, d) sds that the noise in traces makes, and in the directions that stand out.
         lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
         lost: (d, d) the same of `second`.
         further: (d, d) the part of `second` that is expected beyond the last shell.
@@ -94,8 +102,9 @@ class Outside:
     mean: np.ndarray
     second: np.ndarray
     mean_variance: np.ndarray
-    shape_variance: float
-    trace_noise: np.ndarray
+    shape_variance: tuple[np.ndarray, float]
+    axes: np.ndarray
+    noise: np.ndarray
     lost_mean: np.ndarray
     lost: np.ndarray
     further: np.ndarray
@@ -148,42 +157,45 @@ def read_outside(
         tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), frame, public, so_far)
     # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
-    shape, total = inside, np.zeros((d, d))
-    shares, trace_noise, shape_variance = [], [], 0.0
+    # of a row of the core; a row that one odd cell takes to a shell has its other cells so
+    usual = (axes.T * sizes) @ axes / min(max(float(moments.rows[0]) / n, 0.5), 1.0)
+    own, total = inside, np.zeros((d, d))
+    shares, trace_noise, on, off = [], [], np.zeros(d), 0.0
     mean, mean_variance = np.zeros(d), np.zeros((d, d))
     for k in range(tail.last):
         length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
+        riding = min(max(float(rows[k]), 0.0) / n, length / max(float(np.trace(usual)), 1e-300)) * usual
+        shape = (riding + (length - float(np.trace(riding))) * own) / max(length, 1e-300)
         chance = math.sqrt(held) * float(middle[k]) / n
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
-        _, raw = leant(seconds[k], length, shape, sd, chance, axes)
-        room = raw * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
+        raw = leant(seconds[k], length, shape, sd, chance, axes)
+        room = raw.second * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
         noise = float(moments.mean_sds[k + 1]) ** 2 * np.eye(d)
         weight = room @ np.linalg.inv(room + noise)
         moved = weight @ moments.means[k + 1]
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
         trace = max(length - float(np.trace(cross)), 0.0)
-        kept, share = leant(seconds[k] - cross, trace, shape, sd, chance, axes)
-        shares.append(share)
-        total = total + share
-        shape_variance += kept * sd**2
-        shape_here = share / trace if trace > 0 else np.eye(d) / d
-        trace_noise.append(float(tail.sds[k]) * shape_here)
+        found = leant(seconds[k] - cross, trace, shape, sd, chance, axes)
+        shares.append(found.second)
+        total = total + found.second
+        on, off = on + found.on * sd**2, off + found.off * sd**2
+        trace_noise += [float(tail.sds[k]) * found.shape, *(sd * top for top in found.tops)]
         mean = mean + moved
         mean_variance = mean_variance + weight @ noise
         if held > 0 and trace > 0:
-            shape = (_LASTING * d * shape + held * shape_here) / (_LASTING * d + held)
-    shape = further_shape(shape, inside, tail.last, axes)
-    known = float(tail.lengths.sum())
-    lean = mean / known if known > 0 else np.zeros(d)
+            own = (_LASTING * d * own + held * beside(found.second, riding, axes)) / (_LASTING * d + held)
+    shape = further_shape(own, inside, tail.last, axes)
+    lean = mean / max(float(tail.lengths.sum()), 1e-300)
     return Outside(
         tail=tail,
         mean=mean + lean * tail.beyond / RATIO,
         second=total + shape * tail.beyond,
         mean_variance=mean_variance,
-        shape_variance=shape_variance,
-        trace_noise=np.array(trace_noise).reshape(tail.last, d, d),
+        shape_variance=(on, off),
+        axes=axes,
+        noise=np.array(trace_noise).reshape(-1, d, d),
         lost_mean=np.abs(lean) * tail.beyond_sd / RATIO,
         lost=shape * tail.beyond_sd,
         further=shape * tail.beyond,
@@ -304,9 +316,9 @@ def error_parts(
     variance = np.maximum(fourth - (own / scales**2) ** 2, 0.05 * (own / scales**2) ** 2) * scales**4 / n
     ratio = np.sqrt(variance * n / (2 * own**2))
     sampling = np.sqrt((np.outer(own, own) + covariance**2) / n * np.outer(ratio, ratio))
-    privacy = entry_variances(colour @ colour.T, core_sds[1] ** 2 + outside.shape_variance, core_sds[1] ** 2)
-    privacy = privacy + ((colour @ outside.trace_noise @ colour.T) ** 2).sum(axis=0)
-    lost = colour @ outside.lost @ colour.T
+    privacy = entry_variances(colour @ colour.T, core_sds[1] ** 2, core_sds[1] ** 2)
+    privacy = privacy + shape_variances(colour @ outside.axes.T, *outside.shape_variance)
+    privacy = privacy + ((colour @ outside.noise @ colour.T) ** 2).sum(axis=0)
     around = core_sds[0] ** 2 * np.eye(len(own)) + outside.mean_variance
     return {
         "mean": {
@@ -317,6 +329,12 @@ def error_parts(
         "covariance": {
             "sampling": sampling,
             "privacy": np.sqrt(privacy),
-            "clipping": np.sqrt((np.outer(np.diag(lost), np.diag(lost)) + lost**2) / 2),
+            "clipping": lost_entries(outside, colour),
         },
     }
+
+
+def lost_entries(outside: Outside, colour: np.ndarray) -> np.ndarray:
+    """Give the standard errors (d, d) of a covariance, in the table's units, by what may lie beyond the last shell."""
+    lost = colour @ outside.lost @ colour.T
+    return np.asarray(np.sqrt((np.outer(np.diag(lost), np.diag(lost)) + lost**2) / 2))

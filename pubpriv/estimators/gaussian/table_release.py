@@ -19,7 +19,13 @@ from pubpriv.estimators.gaussian.plan import shells_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.results import standard_errors
 from pubpriv.estimators.gaussian.shells import Cut, Fourths, Histogram
-from pubpriv.estimators.gaussian.table_moments import ShellMoments, error_parts, fourth_of_columns, read_outside
+from pubpriv.estimators.gaussian.table_moments import (
+    ShellMoments,
+    error_parts,
+    fourth_of_columns,
+    lost_entries,
+    read_outside,
+)
 from pubpriv.estimators.gaussian.tail_belief import Correction, PublicShape, correction
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
@@ -165,7 +171,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     outside = read_outside(moments, known.histogram, where, around, middle, frame, known.shape)
     whole_mean = mean + outside.mean
     spread = around + outside.second - np.outer(whole_mean - middle, whole_mean - middle)
-    edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance) * 2 * d)
+    edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance[1]) * 2 * d)
     last = outside.tail.last
     if core is not None and pooled is not None and not last:
         tail = correction(where, d, all_rows=True)
@@ -173,6 +179,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         errors = tail.widened(
             standard_errors(core, pooled, preconditioner.m if preconditioner is not None else 0), fitted
         )
+        errors["covariance"]["clipping"] = np.hypot(errors["covariance"]["clipping"], lost_entries(outside, colour))
     else:
         covariance = floored(spread, min(LEAST_VARIANCE, edge))
         seen = moments.seconds[: last + 1].sum(axis=0)

@@ -24,6 +24,10 @@ none is expected, needs more."""
 _GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
 """Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
 
+_FAINT = 3.75
+"""A group with so many sds together that does not count is feared: noise alone makes one in four tables of a
+thousand."""
+
 UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
 
@@ -38,7 +42,7 @@ _FLAT, _MATTERS = 0.7, 0.15
 expected beyond is more than MATTERS of what the shells that the parabola is fitted to hold."""
 
 _UNSEEN = 100.0
-"""Beyond the last edge nothing is released: the noise there counts as so many times that of the last shell."""
+"""Nothing is released beyond the last edge: the noise there counts as so many times that of the last shell."""
 
 _SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
 """Prior of the parabola, per shell: slopes at the last shell that counts are normal where flatter, exponential where
@@ -93,7 +97,8 @@ class Tail:
     Attributes:
         last: shells that hold rows for sure.
         lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise.
-        beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall.
+        beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall, and groups of rows that
+            noise may have made.
         endless: whether it hardly falls, so that no error of clipping can be told.
     """
 
@@ -131,6 +136,7 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         beyond, beyond_sd, endless = _expected_beyond(
             found, noise, share, at, min(first, at), _ENDS_APART if group else _ENDS
         )
+    beyond_sd = math.hypot(beyond_sd, _feared(shells, last, n))
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
@@ -173,6 +179,17 @@ def _next_group(clear: np.ndarray, last: int) -> int | None:
             if group.sum() / math.sqrt(width) > _GROUP + _GAP * empty and group[-1] > 1:
                 return end
     return None
+
+
+def _feared(shells: Shells, last: int, n: float) -> float:
+    """Mean squared length, per row, of the clearest group beyond `last` that stands out, but not enough to count."""
+    rows, sds = shells.rows, shells.rows_sd
+    groups = [(begin, begin + width) for width in range(1, _WINDOW + 1) for begin in range(last, len(rows) - width + 1)]
+    clear = [float(rows[a:b].sum()) / math.sqrt(float((sds[a:b] ** 2).sum())) for a, b in groups]
+    if not clear or max(clear) < _FAINT:
+        return 0.0
+    begin, end = groups[int(np.argmax(clear))]
+    return float(np.maximum(rows[begin:end] * shells.middle[begin:end], 0.0).sum()) / n
 
 
 def _expected_beyond(

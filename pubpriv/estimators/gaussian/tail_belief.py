@@ -195,7 +195,7 @@ class Correction:
 
     @classmethod
     def of(cls, weights: np.ndarray, d: int, radius: float, end: float, all_rows: bool) -> "Correction":
-        """For a core, in units of the debiasing.
+        """Make the belief about a core, in units of the debiasing.
 
         Args:
             weights: of `tail_laws`.

@@ -12,7 +12,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.groups.plan import METHOD, group_ask, parts_of, weights_ask
-from pubpriv.estimators.groups.steps import ToldGroups, group_frame, measure_groups, tell_groups
+from pubpriv.estimators.groups.steps import ShrunkGroups, group_frame, measure_groups, tell_groups
 from pubpriv.estimators.groups.weights import count_groups, mixture_cells, tell_weights
 from pubpriv.estimators.steps import Execution, Runner
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
@@ -26,13 +26,13 @@ _E = TypeVar("_E", bound=Estimate)
 _CLIPPED = 0.05
 """Groups are told to be clipped from this share of their second moment on."""
 
-Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
+_Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
 """Estimates all rows together with a budget, and gives the covariance of a row beside that."""
 
 
 def estimate_groups(
     of: str,
-    whole: Whole[_E],
+    whole: _Whole[_E],
     rows: PublicTable,
     curator: Curator,
     budget: BudgetLike | None,
@@ -66,9 +66,9 @@ def estimate_groups(
     frame = run(group_frame, center, tuple(map(tuple, covariance.tolist())))
     found = run(measure_groups, begun.by, frame, spreads, begun.ask)
     size, doubt = curator.size, _doubt(estimate) if spreads else 0.0
-    told = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)
-    groups = _released(begun.by, told, np.sqrt(np.diag(covariance)))
-    return _with_groups(estimate, groups, curator, rows, _warnings(begun.by, told))
+    shrunk = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)
+    groups = _released(begun.by, shrunk, np.sqrt(np.diag(covariance)))
+    return _with_groups(estimate, groups, curator, rows, _warnings(begun.by, shrunk))
 
 
 def estimate_group_weights(
@@ -84,14 +84,14 @@ def estimate_group_weights(
     run = Execution(curator, METHOD, runner)
     cells = run(mixture_cells, estimate.mixture)
     found = run(count_groups, begun.by, cells, begun.ask)
-    told = run(tell_weights, found, estimate.mixture, cells, curator.size.widening)
+    shares = run(tell_weights, found, estimate.mixture, cells, curator.size.widening)
     each = tuple(
         Group(
             name,
-            (told.rows[i], told.rows_sd),
-            {"weight": np.array(told.weights[i])},
-            {"weight": _errors(told.errors, i, np.zeros(len(told.weights[i])))},
-            {"weight": float(np.mean(told.own[i]))},
+            (shares.rows[i], shares.rows_sd),
+            {"weight": np.array(shares.weights[i])},
+            {"weight": _errors(shares.errors, i, np.zeros(len(shares.weights[i])))},
+            {"weight": float(np.mean(shares.own[i]))},
         )
         for i, name in enumerate(begun.by.values)
     )
@@ -146,20 +146,20 @@ def _doubt(estimate: Estimate) -> float:
     return float(np.mean([(number.error / number.value) ** 2 for number in variances]))
 
 
-def _released(by: ByCategory, told: ToldGroups, deviations: np.ndarray) -> Groups:
+def _released(by: ByCategory, shrunk: ShrunkGroups, deviations: np.ndarray) -> Groups:
     """Groups as a model file tells them; what is clipped may be missing of a variance, and move a mean by as much."""
     each = []
     for i, name in enumerate(by.values):
-        parts = {"mean": np.array(told.means[i])}
-        errors = {"mean": _errors(told.mean_errors, i, told.clipped * deviations)}
-        own = {"mean": float(np.mean(told.mean_own[i]))}
-        if told.covariances:
-            spread = np.array(told.covariances[i])
+        parts = {"mean": np.array(shrunk.means[i])}
+        errors = {"mean": _errors(shrunk.mean_errors, i, shrunk.clipped * deviations)}
+        own = {"mean": float(np.mean(shrunk.mean_own[i]))}
+        if shrunk.covariances:
+            spread = np.array(shrunk.covariances[i])
             parts["covariance"] = spread
-            lost = told.clipped * np.sqrt(np.outer(np.diag(spread), np.diag(spread)))
-            errors["covariance"] = _errors(told.covariance_errors, i, lost)
-            own["covariance"] = told.covariance_own[i]
-        each.append(Group(name, (told.rows[i], told.rows_sd), parts, errors, own))
+            lost = shrunk.clipped * np.sqrt(np.outer(np.diag(spread), np.diag(spread)))
+            errors["covariance"] = _errors(shrunk.covariance_errors, i, lost)
+            own["covariance"] = shrunk.covariance_own[i]
+        each.append(Group(name, (shrunk.rows[i], shrunk.rows_sd), parts, errors, own))
     return Groups(by.column, tuple(each))
 
 
@@ -168,11 +168,11 @@ def _errors(parts: tuple[Any, ...], group: int, lost: np.ndarray) -> dict[str, n
     return {"sampling": sampling, "privacy": privacy, "clipping": lost, "shrinkage": shrinkage}
 
 
-def _warnings(by: ByCategory, told: ToldGroups) -> list[str]:
-    if told.clipped < _CLIPPED:
+def _warnings(by: ByCategory, shrunk: ShrunkGroups) -> list[str]:
+    if shrunk.clipped < _CLIPPED:
         return []
     text = (
-        f"groups by {by.column} lie so far apart, or their rows reach so far, that about {told.clipped:.2g} of what "
+        f"groups by {by.column} lie so far apart, or their rows reach so far, that about {shrunk.clipped:.2g} of what "
         "they vary by is clipped: their spreads come out too small"
     )
     return [text]

@@ -23,14 +23,14 @@ def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of:
     if settings.by is None:
         return case
     if settings.by_values:
-        return GroupCase(case, ByCategory(settings.by, settings.by_values), of)
+        return _GroupCase(case, ByCategory(settings.by, settings.by_values), of)
     if isinstance(public, Size) or public.source is None:
         raise InvalidInput("say which groups there will be: --by-values A,B,C, or --public FILE that has them")
-    return GroupCase(case, groups_of(public.source, settings.by), of)
+    return _GroupCase(case, groups_of(public.source, settings.by), of)
 
 
 @dataclass(frozen=True)
-class GroupCase(CaseOverAnother):
+class _GroupCase(CaseOverAnother):
     """Another case, with groups.
 
     Attributes:

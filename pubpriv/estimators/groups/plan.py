@@ -18,7 +18,7 @@ SHARE = Fraction(6, 10)
 
 _GRAM_SHARES = Fraction(8, 100), Fraction(30, 100), Fraction(62, 100)
 _MOMENTS_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Of count, sum and second part. Of a mean the sum takes as much as the proof of `Moments` lets it."""
+"""Shares of count, sum and second part. Of a mean the sum takes as much as the proof of `Moments` lets it."""
 
 _BEYOND = 2.5
 """Clip radius less sqrt(d): hardly a Gaussian row in a thousand lies further out."""

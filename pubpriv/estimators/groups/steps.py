@@ -27,7 +27,7 @@ _Matrix = tuple[_Vector, ...]
 
 @public_value
 @dataclass(frozen=True)
-class GroupSums:
+class _GroupSums:
     """What the question about groups answered, in coordinates w = F (x - c) of all rows together.
 
     Attributes:
@@ -47,7 +47,7 @@ class GroupSums:
 
 @public_value
 @dataclass(frozen=True)
-class ToldGroups:
+class ShrunkGroups:
     """What is told of each group, in the table's units; (K, d), or (K, d, d).
 
     Attributes:
@@ -80,7 +80,7 @@ def group_frame(mean: _Vector, covariance: _Matrix) -> Frame:
 
 
 @step(title="ask all groups at once", private=True)
-def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool, ask: Ask) -> GroupSums:
+def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool, ask: Ask) -> _GroupSums:
     """Release count, sum and second moment of each group.
 
     Args:
@@ -95,11 +95,11 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
     return sums_of(curator.release(group_question(by, frame, ask, spreads), ask.label), spreads)
 
 
-def sums_of(answer: Answer, spreads: bool) -> GroupSums:
+def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
     """The answer to the question about groups."""
     values, noise, frame = answer.values, answer.question.noise(), answer.question.frames[0]
     last = "moment" if spreads else "square"
-    return GroupSums(
+    return _GroupSums(
         frame,
         _tuples(values["count"]),
         _tuples(values["sum"].reshape(-1, frame.dimension)),
@@ -109,7 +109,7 @@ def sums_of(answer: Answer, spreads: bool) -> GroupSums:
 
 
 @step(title="draw groups together")
-def tell_groups(found: GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ToldGroups:
+def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ShrunkGroups:
     """Means and covariances of groups, each drawn to those of all groups as far as its own errors say; free.
 
     Args:
@@ -123,7 +123,7 @@ def tell_groups(found: GroupSums, rows: float, widening: float, spreads: bool, d
     means, parts = groups.means()
     doubt += max(0.0, 1 - float(groups.n.sum()) / rows) ** 2  # all rows tell of groups as far as they are in one
     values, errors, own = groups.covariances(means, doubt) if spreads else ((), (), ())
-    return ToldGroups(
+    return ShrunkGroups(
         rows=_tuples(np.maximum(groups.counts, 0.0)),
         rows_sd=found.sds[0],
         means=_tuples(groups.center + means.values * groups.deviations),
@@ -146,7 +146,7 @@ class _Groups:
         y, seconds: mean and second moment of w, (K, d), (K, d, d) or (K, 1, 1).
         within: covariance of w inside groups, on average.
         center, colour, deviations: of all rows, in the table's units: mean, root of the covariance, sds of columns.
-        sds: of the noise, as in `GroupSums`.
+        sds: of the noise, as in `_GroupSums`.
     """
 
     counts: np.ndarray
@@ -162,7 +162,7 @@ class _Groups:
     clipped: float
 
     @classmethod
-    def of(cls, found: GroupSums, widening: float, spreads: bool) -> "_Groups":
+    def of(cls, found: _GroupSums, widening: float, spreads: bool) -> "_Groups":
         """Read the groups out of an answer."""
         center, matrix = found.frame.dense()
         d, colour = len(center), np.linalg.inv(matrix)
@@ -214,11 +214,11 @@ class _Groups:
         drawn = drawn_together(_flat(spreads), variances[:, None], True, (_flat(inside[None])[0], doubt))
         least = _LEAST_VARIANCE * float(np.linalg.eigvalsh(average)[0])
         values = np.array([floored(matrix, least) for matrix in _unflat(drawn.values, d)])
-        told = np.array([self.colour @ matrix @ self.colour.T for matrix in values])
-        return told, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
+        covariances = np.array([self.colour @ matrix @ self.colour.T for matrix in values])
+        return covariances, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
 
     def _covariance_errors(self, spreads: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
-        """Of entries in the table's units, each of which may differ between groups in its own way."""
+        """Tell errors of entries in the table's units, each of which may differ between groups in its own way."""
         entries = np.einsum("ai,gij,bj->gab", self.colour, spreads, self.colour)
         typical = self.colour @ self.within @ self.colour.T
         variances = np.outer(np.diag(typical), np.diag(typical)) + typical**2

@@ -1,4 +1,4 @@
-"""In which shares groups have the components of a mixture: counts by component and group, in one question.
+"""Shares in which groups have the components of a mixture: counts by component and group, in one question.
 
 A record is counted where its likeliest component is. Where components overlap, some records of one are likeliest in
 another; how many is worked out from the released mixture itself (`_confusion`), and undone.
@@ -31,7 +31,7 @@ _Matrix = tuple[_Vector, ...]
 
 @public_value
 @dataclass(frozen=True)
-class GroupCounts:
+class _GroupCounts:
     """Records of each group in each cell, (K, k), and the sd of the noise in a count."""
 
     counts: _Matrix
@@ -40,8 +40,8 @@ class GroupCounts:
 
 @public_value
 @dataclass(frozen=True)
-class ToldWeights:
-    """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ToldGroups`."""
+class _ShrunkWeights:
+    """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ShrunkGroups`."""
 
     rows: _Vector
     rows_sd: float
@@ -62,18 +62,18 @@ def mixture_cells(mixture: Mixture) -> Cells:
 
 
 @step(title="count components in all groups", private=True)
-def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> GroupCounts:
+def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> _GroupCounts:
     """Release how many records of each group lie in each cell.
 
     Privacy: one `Counts` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
     """
     answer = curator.release(Counts.priced(Refined(by, (cells,) * by.n_regions), ask.price), ask.label)
     counts = answer.values["count"].reshape(by.n_regions, cells.n_regions)
-    return GroupCounts(tuple(map(tuple, counts.tolist())), float(answer.question.noise()["count"].max()))
+    return _GroupCounts(tuple(map(tuple, counts.tolist())), float(answer.question.noise()["count"].max()))
 
 
 @step(title="draw weights of groups together")
-def tell_weights(found: GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> ToldWeights:
+def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> _ShrunkWeights:
     """Weights of groups, with what overlap makes of them undone, drawn together as far as their errors say; free."""
     counts = np.array(found.counts)
     k = counts.shape[1]
@@ -87,12 +87,12 @@ def tell_weights(found: GroupCounts, mixture: Mixture, cells: Cells, widening: f
         sampling[g] = np.sqrt(np.maximum(np.diag(undo @ spread @ undo.T), 0.0))
         privacy[g] = found.sd / n[g] * np.sqrt((undo**2).sum(axis=1))
     drawn = drawn_together(weights, sampling**2 + privacy**2)
-    told = np.maximum(drawn.values, _LEAST_WEIGHT)
-    told /= told.sum(axis=1, keepdims=True)
-    return ToldWeights(
+    weights = np.maximum(drawn.values, _LEAST_WEIGHT)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return _ShrunkWeights(
         rows=tuple(np.maximum(counts.sum(axis=1), 0.0).tolist()),
         rows_sd=float(found.sd * np.sqrt(k)),
-        weights=_rows(told),
+        weights=_rows(weights),
         errors=(_rows(drawn.own * sampling), _rows(drawn.own * privacy), _rows(drawn.error)),
         own=_rows(drawn.own),
     )

@@ -27,11 +27,11 @@ from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.mean.two_step import two_step
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
+from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike
-from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MeanEstimate
-from pubpriv.unit import Size
 
 
 def estimate_mean(
@@ -148,7 +148,7 @@ def _with_known_covariance(
     return MeanEstimate(
         center=found.center,
         columns=curator.columns,
-        method=told_method(method, statement),
+        method=method_name(method, statement),
         converged=not found.warnings,
         standard_errors=_told_errors(found, known.deviations(), curator.size),
         privacy=statement.to_json(),
@@ -265,5 +265,5 @@ def _told_errors(found: MeanResult, deviations: np.ndarray, size: Size) -> Mappi
     parts = {"sampling": found.sampling, "privacy": found.privacy}
     if found.clipping is not None:
         parts["clipping"] = found.clipping
-    told = size.told({"mean": {name: sd * deviations for name, sd in parts.items()}})
+    told = size.widened({"mean": {name: sd * deviations for name, sd in parts.items()}})
     return {"mean": {name: sd.tolist() for name, sd in told["mean"].items()}}

@@ -34,7 +34,7 @@ class KnownCovariance:
 
     @classmethod
     def of(cls, covariance: Any, d: int) -> "KnownCovariance":
-        """From `"identity"` or a (d, d) array.
+        """Read `"identity"` or a (d, d) array.
 
         Raises:
             InvalidInput: another word, a wrong shape, or a matrix that is not symmetric and positive definite.
@@ -82,7 +82,7 @@ class KnownCovariance:
         return np.asarray(np.sqrt(self.variances))
 
     def fingerprint(self) -> str:
-        """For the run's configuration: `identity`, or a hash of the matrix as it was given."""
+        """Name it in the run's configuration: `identity`, or a hash of the matrix as it was given."""
         return "identity" if self.sha256 is None else self.sha256
 
 

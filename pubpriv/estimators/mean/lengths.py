@@ -41,7 +41,7 @@ _WINDOW, _TOGETHER = 4, 4.0
 """Up to so many shells next to each other hold rows together from so many sds on."""
 
 _SLOWEST = 0.33
-"""Beyond the visible shells each holds at most so many of the rows of the one before."""
+"""Shells beyond the visible ones hold at most so many of the rows of the one before."""
 
 _MOST, _LEAST = 1.25, 0.6
 """A mean square length of so many times that of the known covariance contradicts it; rows far out may not be seen, so

@@ -97,7 +97,7 @@ class Options:
         return cls(public, int(rounds), tuple(center.tolist()), radius)
 
     def configuration(self) -> dict[str, Any]:
-        """For the run: settings that shape the questions."""
+        """Tell the settings that shape the questions, for the run."""
         ball = None if self.center is None else [list(self.center), self.radius]
         return {"rounds": self.rounds, "ball": ball}
 

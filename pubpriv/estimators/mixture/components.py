@@ -5,7 +5,6 @@ second moment of every component are one release (Bie, Kamath and Singhal 2022, 
 that make it private: no |C_i| as a public n, and a replaced record may change two components).
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,9 +43,14 @@ _TINY = 1e-3
 _PASSES = 12
 """How often strays are taken out in a round, at most, ..."""
 
-_SETTLED, _UNSETTLED, _ASTRAY = 0.1, 0.5, 1.5
-"""... until this changes nothing by more than the first of these many standard errors, or changes more by the third of
-these factors than before; above the second the round has not settled: its components hang on rows that they share."""
+_SETTLED, _ASTRAY = 0.1, 1.5
+"""... until this changes nothing by more than the first of these many standard errors, or changes more by the second of
+these factors than before."""
+
+_UNSETTLED, _BACK, _SLOWEST = 1.0, 3, 0.999
+"""A round has not settled if what further passes would change adds up to more standard errors than the first number,
+by the rate at which the last three changes became smaller, taken to be no more than the third. Then components hang on
+rows that they share: 5 and more were left where one held rows of another, .6 and less where each had its own."""
 
 
 Floors = tuple[tuple[float, ...], ...]
@@ -65,7 +69,8 @@ class Round:
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
         frames: covariances (k, d, d) by which records were whitened.
-        change: by how many standard errors the last pass over strays changed the mean or covariance of a component.
+        change: by how many standard errors more passes over strays would still change the mean or covariance of a
+            component.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
     """
 
@@ -94,7 +99,7 @@ class Round:
         return tuple(factor * self.moment_sd / count for count in self.counts)
 
     def off(self, other: "Round") -> float:
-        """By how many standard errors another estimate from the same answer is off, in the component where most."""
+        """Tell how many standard errors another estimate from the same answer is off, in the component where most."""
         d = len(self.mixture.means[0])
         (_, means, covariances), (_, others, spreads) = self.mixture.arrays, other.mixture.arrays
         most = 0.0
@@ -225,19 +230,33 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
 def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
     """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
     frames = [scaling.standard(frame) for frame in seen.frames]
-    found, change = read(seen), math.inf
+    found, changes = read(seen), list[float]()
     for _ in range(_PASSES):
         if not (isinstance(seen.partition, Cells) and overlapping(found.mixture)):
-            change = 0.0
+            changes = []
             break
         better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture)))
-        last, change = change, found.off(better)
-        if change > _ASTRAY * last:
+        changes.append(found.off(better))
+        if _astray(changes):
             break
         found = better
-        if change < _SETTLED:
+        if changes[-1] < _SETTLED:
             break
-    return replace(found, change=change, moved=_moved(frames, found.mixture))
+    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture))
+
+
+def _astray(changes: list[float]) -> bool:
+    """Tell whether the last of several changes is larger than the one before."""
+    return len(changes) > 1 and changes[-1] > _ASTRAY * changes[-2]
+
+
+def _left(changes: list[float]) -> float:
+    """Tell what further changes would add up to: the geometric series that the last ones begin."""
+    back = min(_BACK, len(changes) - 1)
+    if back < 1:
+        return sum(changes)
+    rate = _SLOWEST if _astray(changes) else min((changes[-1] / changes[-1 - back]) ** (1 / back), _SLOWEST)
+    return changes[-1] * rate / (1 - rate)
 
 
 def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[float, ...]:

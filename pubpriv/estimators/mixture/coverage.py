@@ -146,7 +146,7 @@ class Coverage:
 
     @property
     def diagnostics(self) -> dict[str, Any]:
-        """For the release; what was not asked is None."""
+        """Tell the release what was found; what was not asked is None."""
         nothing = {"uncovered_rows": None, "noise": None, "added": 0, "component": False, "public_rows_left_out": 0}
         return nothing | self.facts | {"asked": [f"mixture/{name}" for name in self.asked]}
 

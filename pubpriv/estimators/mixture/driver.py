@@ -33,6 +33,7 @@ from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
 from pubpriv.estimators.mixture.kssu.driver import estimate_kssu
 from pubpriv.estimators.mixture.ladder import Climbed, climb
 from pubpriv.estimators.mixture.ladder_plan import Ladder
+from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.misfit import Fit, check_fit
 from pubpriv.estimators.mixture.nested import FlooredStart, nested_start
 from pubpriv.estimators.mixture.outline import outline
@@ -132,6 +133,7 @@ def estimate_mixture(
     return estimate_group_weights(whole, rows, curator, budget, runner)
 
 
+@one_thread
 def _whole(
     rows: PublicTable, curator: Curator, settings: MixtureSettings, budget: BudgetLike | None, runner: Runner
 ) -> MixtureEstimate:
@@ -196,10 +198,10 @@ def _surveyed(
     most = min(settings.most, len(rows.rows))
     groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
     ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
-    run.curator.rehearse(*ways.questions())
     if not ways.looked_for:
         # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
         run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
+    run.curator.rehearse(*ways.questions())
     covered = cover(run, rows, scaling, seen, most, ways.coverage)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
@@ -230,8 +232,10 @@ def _regime(rows: PublicTable, ways: Ways) -> Regime:
 
 def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
     """See `_Course.surely`."""
+    # while k is looked for, subspaces are found on the way
+    first = (plan.pca,) if plan.pca is not None and not plan.most else ()
     rounds = plan.rounds if ladder is None else plan.rounds[:-1]
-    return [ask.question for ask in (*chain(*plan.starts), *rounds) if ask.question is not None]
+    return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]
 
 
 def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
@@ -265,7 +269,7 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
 def _by_name(
     rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
 ) -> MixtureEstimate:
-    """Without public rows, or algorithms 3 to 10 of the paper, instead of the default pipeline."""
+    """Run a method by its name: no public rows, or algorithms 3 to 10 of the paper, not the default pipeline."""
     if settings.method == KSSU:
         alone = estimate_kssu(run, settings, purse)
         told = alone.scaling, settings.method, alone.diagnostics, alone.complete

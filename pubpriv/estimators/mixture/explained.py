@@ -25,7 +25,7 @@ _WORTH = 0.01
 """Divergence of counts, per row, from which on a ladder is worth its price, if a model that fits has less."""
 
 _SCALES = 0.15, 0.3, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0, 12.0, 40.0
-"""Of components as mixtures of scales."""
+"""Scales of which components may be mixtures."""
 
 _NONE = 1e-4
 """A share of a scale below this is left out."""

@@ -18,6 +18,9 @@ FURTHER = 2.0, 4.0
 _INSIDE = 0.3, 0.7, 0.95
 """The same where there are several cells."""
 
+_NARROWER = 3.0
+"""Others are much narrower along an axis if their variances are smaller by this factor (harmonic mean)."""
+
 _AXIS = 0.15, 0.3, 0.5, 0.7, 0.85, 0.95
 """The same of its distance along one axis."""
 
@@ -38,16 +41,34 @@ def shells_along(cells: Cells, axes: tuple[Frame, ...]) -> ComponentShells:
     return ComponentShells(cells, tuple(length_quantile(1, share) for share in _AXIS), axes)
 
 
-def longest_axes(scaling: Scaling, mixture: Mixture) -> tuple[Frame, ...]:
+def longest_axes(scaling: Scaling, mixture: Mixture, noise: tuple[float, ...]) -> tuple[Frame, ...]:
     """Frames that map a record to its distance from the mean along a component's longest axis, in its sd there.
 
-    `mixture` is in standard coordinates.
+    The axis is that along which the others are much narrower, where there is such a one: a component that holds two is
+    long from one to the other, whatever the units of the columns, which few public rows tell badly. Else it is the
+    longest in standard coordinates.
+
+    Args:
+        scaling: of the standard coordinates.
+        mixture: in these.
+        noise: spectral noise in the covariance of each component: noise makes some axes look narrow.
     """
-    _, means, covariances = mixture.arrays
+    weights, means, covariances = mixture.arrays
     frames = []
-    for mean, covariance in zip(means, covariances, strict=True):
-        values, vectors = np.linalg.eigh(covariance)
-        frames.append(scaling.frame(mean, vectors[:, -1:].T / math.sqrt(values[-1])))
+    for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+        whiten = np.linalg.inv(np.linalg.cholesky(covariance))
+        others = [i for i in range(len(means)) if i != j]
+        narrow = np.zeros_like(covariance)
+        for i in others:
+            own = whiten @ covariances[i] @ whiten.T + noise[i] * np.eye(len(mean))
+            narrow += weights[i] / weights[others].sum() * np.linalg.inv(own)
+        values, vectors = np.linalg.eigh(narrow)
+        if values[-1] > _NARROWER:
+            axis = vectors[:, -1] @ whiten
+        else:
+            values, vectors = np.linalg.eigh(covariance)
+            axis = vectors[:, -1] / math.sqrt(values[-1])
+        frames.append(scaling.frame(mean, axis[None, :]))
     return tuple(frames)
 
 

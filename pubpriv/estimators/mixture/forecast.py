@@ -50,7 +50,7 @@ class MixtureCase:
 
     @classmethod
     def of(cls, public: PublicTable, settings: MixtureSettings) -> "MixtureCase":
-        """From public rows, which are checked as the driver checks them."""
+        """Read the case from public rows, which are checked as the driver checks them."""
         public = checked_public(public, public.columns, settings)
         (m, d), k = public.rows.shape, _most(settings, len(public.rows))
         scaling = precondition(public)
@@ -69,7 +69,7 @@ class MixtureCase:
 
     @classmethod
     def sized(cls, d: int, m: int, settings: MixtureSettings) -> "MixtureCase":
-        """For m public rows of d columns that nobody has seen."""
+        """Make the case of m public rows of d columns that nobody has seen."""
         least = max(2, settings.known or 2)
         if m < least:
             raise InvalidInput(

@@ -16,14 +16,14 @@ from pubpriv.privacy.budgets import Purse
 
 _RUNGS = 2, 3, 4, 8, 16
 _MODELS = Fraction(44, 100)
-"""For the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
+"""Share of the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
 
 _SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)
 _STARTS, _ROUNDS = 2, 2
-"""Of each rung: as many starts as `public_model.rung_starts` makes, each with so many rounds."""
+"""Starts and rounds of each rung: as many starts as `public_model.rung_starts` makes, each with so many rounds."""
 
 _FIRST = Fraction(1, 4)
-"""Of what is left for the two rounds that measure."""
+"""Part of what is left for the two rounds that measure."""
 
 _CROWD = Fraction(38, 10)
 """As `plan.CROWD`, of the ladder's many small steps: in a pure run the last round is left 0.3 of it or more."""

@@ -6,7 +6,7 @@ from pubpriv.estimators.lattice import lattice, rounded
 from pubpriv.released.law import Mixture
 
 _LEFT = 0.05
-"""At least this share of a variance is left when what rounding adds to it is taken out."""
+"""Least share of a variance that is left when what rounding adds to it is taken out."""
 
 
 def drawn_rows(mixture: Mixture, public: np.ndarray, count: int) -> np.ndarray:

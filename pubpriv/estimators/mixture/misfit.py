@@ -74,7 +74,7 @@ class Background:
 
     @classmethod
     def of(cls, further: float, far: float, n: int, d: int) -> "Background":
-        """From how many of n rows of d columns lie beyond the last two radii, above what the model predicts."""
+        """Tell it from how many of n rows of d columns lie beyond the last two radii, above what the model predicts."""
         share = min(max(far / further, 0.0), 1.0)
         scale = next((s for s in _SCALES if beyond(d, FURTHER[1], s) >= share * beyond(d, FURTHER[0], s)), _SCALES[-1])
         return cls(min(further / n / beyond(d, FURTHER[0], scale), 1.0), scale)
@@ -201,7 +201,7 @@ def check_fit(
     d = means.shape[1]
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells_for_lengths(before)
-    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
+    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before, noise))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     told = np.array(noise) < _TELLING
     judged = [divergence(*each.inner(told), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]

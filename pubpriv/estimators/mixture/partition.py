@@ -1,4 +1,4 @@
-"""From seeds in subspaces to a start in R^d: seeding, a private partition, two coarse private answers."""
+"""Turn seeds in subspaces into a start in R^d: seeding, a private partition, two coarse private answers."""
 
 from dataclasses import dataclass
 

@@ -32,15 +32,15 @@ from pubpriv.privacy.budgets import Purse
 
 _GUARD = Fraction(4, 100)
 _FIT = Fraction(2, 100)
-"""For counts that tell whether the model fits, of which there are two kinds: counts take little."""
+"""Share of counts that tell whether the model fits, of which there are two kinds: counts take little."""
 
 _PCA = Fraction(8, 100)
 _SEARCH = Fraction(6, 100)
-"""For finding k, in equal parts over the numbers of components that are tried: counts take little."""
+"""Share of finding k, in equal parts over the numbers of components that are tried: counts take little."""
 
 SUPPORT, UNCOVERED, ABSENT = "public-support", "uncovered", "absent-component"
 _COVERAGE = {SUPPORT: Fraction(2, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fraction(2, 100)}
-"""For what the public rows have that the private ones lack, and the other way round; see `coverage`."""
+"""Shares of asking what the public rows have that the private ones lack, and the other way round; see `coverage`."""
 
 _VISIBLE = 0.05
 """Coverage is asked for where this share of the private rows would stand out by six sds of the noise."""
@@ -51,7 +51,7 @@ so support is asked for where more should be."""
 
 _COARSE = Fraction(7, 100)
 _EXPLAINED = Fraction(3, 100)
-"""For counts about the first round, of two kinds: whether a ladder of models is worth its price."""
+"""Share of counts about the first round, of two kinds: whether a ladder of models is worth its price."""
 
 _TELLING = 0.5
 """... which are no test from this spectral noise in the first round on: the noise is what does not fit."""
@@ -179,7 +179,7 @@ class MixturePlan(Plan):
 
 
 _Shares = dict[str, tuple[Fraction, Blank]]
-"""By name, in the order of the run."""
+"""Shares by name, in the order of the run."""
 
 
 @dataclass(frozen=True)

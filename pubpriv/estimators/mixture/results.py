@@ -23,7 +23,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
@@ -56,13 +56,13 @@ def released(
     )
     statement = curator.statement()
     errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
-    errors = curator.size.told(errors) if last else errors
+    errors = curator.size.widened(errors) if last else errors
     if untold and last:
-        errors["covariances"] = _widened(**errors["covariances"])
+        errors["covariances"] = _wider(**errors["covariances"])
     return MixtureEstimate(
         mixture=mixture,
         columns=curator.columns,
-        method=told_method(method, statement),
+        method=method_name(method, statement),
         converged=found,
         standard_errors=_shaped_errors(errors, kind),
         privacy=statement.to_json(),
@@ -114,7 +114,7 @@ def _standard_errors(
     }
 
 
-def _widened(sampling: np.ndarray, privacy: np.ndarray) -> dict[str, np.ndarray]:
+def _wider(sampling: np.ndarray, privacy: np.ndarray) -> dict[str, np.ndarray]:
     """Count as sampling what makes both parts together wider by `_UNTOLD`."""
     return {"sampling": np.sqrt(sampling**2 + (_UNTOLD**2 - 1) * (sampling**2 + privacy**2)), "privacy": privacy}
 

@@ -33,8 +33,8 @@ _SPHERICAL_REACH = 1.15
 """Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
 
 GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
-"""Of counts, sums and second moments in a round: 2 % less for moments costs 1.2 % of noise there and takes 23 % off the
-noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
+"""Shares of counts, sums and second moments in a round: 2 % less for moments costs 1.2 % of noise there and takes
+23 % off the noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
 
 
 def settling_rounds(

@@ -34,7 +34,7 @@ _FEW = 5.0
 """Fewer than this many times log(k) / w_min public rows may miss a component."""
 
 _PLENTY = 2.0
-"""From this many public rows per column, in a component of the smallest weight, public rows alone tell clusters apart
+"""Public rows per column, in a component of the smallest weight, from which on public rows alone tell clusters apart
 in all of R^d, and a private subspace is worth nothing."""
 
 
@@ -121,7 +121,7 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
 
 
 def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most so many public rows in standard coordinates, spread over the steps of their columns; and these steps."""
+    """Choose some public rows in standard coordinates, spread over the steps of their columns; and these steps."""
     rows = scaling.apply(public.rows)
     rows = rows[:: -(-len(rows) // most)]
     # rows that are there twice are no sign of steps; in one column they cannot be told apart

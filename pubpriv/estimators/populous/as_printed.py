@@ -18,7 +18,7 @@ _PASSED, _MOST = 0.8, 0.6
 
 
 @dataclass(frozen=True)
-class Populous:
+class _Populous:
     """What algorithm 1 gives.
 
     Attributes:
@@ -34,7 +34,7 @@ class Populous:
 
 def populous(
     blocks: Blocks, epsilon: float, delta: float, alpha: float, beta: float, generator: np.random.Generator
-) -> Populous:
+) -> _Populous:
     """Algorithm 1 on the mixtures of t blocks, (epsilon, delta)-DP in all.
 
     Args:
@@ -53,11 +53,11 @@ def populous(
     end = 2 / (t * own) * truncation(own, lost)
     bar = _PASSED + end
     if agreement + truncated_laplace(2 / t, own, end, generator) < bar:
-        return Populous(None, agreement, bar)
+        return _Populous(None, agreement, bar)
     taken = int(np.argmax(shares > _MOST))
     mixture = blocks.weights[taken], blocks.means[taken], blocks.covariances[taken]
     masks = Masks(sizes.weight, sizes.mean, sizes.covariance)
-    return Populous(masked(mixture, masks, generator), agreement, bar)
+    return _Populous(masked(mixture, masks, generator), agreement, bar)
 
 
 def truncated_laplace(sensitivity: float, epsilon: float, end: float, generator: np.random.Generator) -> float:

@@ -14,7 +14,7 @@ Learnt = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A mixture as a learner gives it: weights (k,), means (k, d), covariances (k, d, d)."""
 
 Learner = Callable[[np.ndarray, int, np.random.Generator], Learnt | None]
-"""From the rows of a block (s, d), k and a source of randomness to a mixture; None where it finds none."""
+"""Turns the rows of a block (s, d), k and a source of randomness into a mixture; None where it finds none."""
 
 
 @dataclass(frozen=True, eq=False)

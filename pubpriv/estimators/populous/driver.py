@@ -39,7 +39,7 @@ _WHY = (
 
 
 @dataclass(frozen=True)
-class PopulousResult:
+class _PopulousResult:
     """What a run of the Private Populous Estimator would release, and what the simulation knows beside it.
 
     Attributes:
@@ -73,7 +73,7 @@ def estimate_mixture_ppe(
     only_means: bool = False,
     as_printed: bool = False,
     seed: int = 0,
-) -> PopulousResult:
+) -> _PopulousResult:
     """Learn a mixture in each of `blocks` blocks of rows, and release one if enough of them agree.
 
     Args:
@@ -107,8 +107,8 @@ def estimate_mixture_ppe(
     d, guarantee = rows.shape[1], f"none (simulation); of the law of a mechanism that is {budget.describe()}"
     if as_printed:
         found = populous(learn(rows, blocks, k, learner, seed), epsilon, delta, ALPHA, BETA, generator)
-        told = {"agreement": found.agreement, "bar": found.bar}
-        return PopulousResult.of(found.answer, guarantee, told)
+        diagnostics = {"agreement": found.agreement, "bar": found.bar}
+        return _PopulousResult.of(found.answer, guarantee, diagnostics)
     closeness = typical_closeness(d, k, len(rows) // blocks, generator)
     plan = make_plan(d, k, epsilon, delta, blocks, closeness, only_means)
     if plan is None:
@@ -120,14 +120,14 @@ def estimate_mixture_ppe(
 
 def _average(
     blocks: Blocks, plan: PopulousPlan, guarantee: str, only_means: bool, generator: np.random.Generator
-) -> PopulousResult:
+) -> _PopulousResult:
     degrees = agreeing(blocks, plan.closeness).sum(axis=1)
     found = h_index(degrees)
-    told = {"h_index": found, "bar": plan.bar, "learnt": int(blocks.learnt.sum()), "predicted": plan.predicted}
+    diagnostics = {"h_index": found, "bar": plan.bar, "learnt": int(blocks.learnt.sum()), "predicted": plan.predicted}
     counted = plan.weighting.weights(degrees)
     # noise alone reaches the bar with a chance of delta at most, and then there may be nothing to average
     if found + plan.sd * generator.standard_normal() < plan.bar or not counted.any():
-        return PopulousResult.of(None, guarantee, told)
+        return _PopulousResult.of(None, guarantee, diagnostics)
     members = np.flatnonzero(counted)
     order, shares = aligned(blocks, members), counted[members] / counted.sum()
     weights, means, covariances = (
@@ -135,7 +135,7 @@ def _average(
         for part in (blocks.weights, blocks.means, blocks.covariances)
     )
     answer = masked((weights, means, covariances), plan.masks, generator)
-    return PopulousResult.of(answer, guarantee, told, only_means)
+    return _PopulousResult.of(answer, guarantee, diagnostics, only_means)
 
 
 def _check(simulation: Curator, rows: np.ndarray, k: int, blocks: int) -> None:

@@ -33,7 +33,7 @@ _QUANTILE, _WIDER = 0.993, 1.05
 
 _DRAWS = 150
 _DRAWN_ROWS = 300
-"""At most so many rows, or 40 a column if that is more, are drawn for a block; from larger ones distances follow as
+"""Rows that are drawn for a block at most, or 40 a column if that is more; from larger ones distances follow as
 1 / sqrt(rows)."""
 
 

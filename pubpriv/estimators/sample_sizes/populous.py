@@ -13,7 +13,7 @@ place stands one that is told every row's component, so the truth is larger.
 import math
 from dataclasses import dataclass
 
-COVARIANCE_FACTOR = 6.6
+_COVARIANCE_FACTOR = 6.6
 """C_1 of lemma F.5: with it, noise on a covariance moves it by more than alpha with chance beta at most."""
 
 APPROXIMATION = 1.5
@@ -24,7 +24,7 @@ _PART_EPSILON = math.log(2) / 3
 
 
 @dataclass(frozen=True)
-class MaskSizes:
+class _MaskSizes:
     """Noise of algorithm 2 of AAL, and how close two mixtures must be for it to hide which of them was masked.
 
     Attributes:
@@ -55,7 +55,7 @@ def populous_blocks(epsilon: float, delta: float) -> int:
     return max(6, math.ceil(20 / own * truncation(own, lost)))
 
 
-def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta: float) -> MaskSizes:
+def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta: float) -> _MaskSizes:
     """Noise that moves a mixture of k components by at most alpha but for a chance of beta, and its gamma.
 
     The mask is (gamma, epsilon, delta): lemma 5.1, for k = 1 lemma 4.2; gamma is the least of lemmas F.1, F.2 and
@@ -68,7 +68,7 @@ def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta:
         own = min(epsilon / (6 * math.sqrt(2 * k * math.log(2 / delta))), math.sqrt(epsilon / (36 * k)))
     chance = math.log(3 * k / beta)
     tail = math.log(2 / lost)
-    eta = alpha / (COVARIANCE_FACTOR * math.sqrt(d) * (math.sqrt(d) + math.sqrt(math.log(12 * k / beta))))
+    eta = alpha / (_COVARIANCE_FACTOR * math.sqrt(d) * (math.sqrt(d) + math.sqrt(math.log(12 * k / beta))))
     of_weight = alpha * own / (2 * math.sqrt(2) * tail * math.sqrt(1 + chance))
     of_mean = min(0.5, own * alpha / (24 * tail * math.sqrt(d + chance)))
     of_covariance = min(
@@ -77,7 +77,7 @@ def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta:
         own / (8 * tail),
         own * eta / (12 * math.sqrt(d * tail)),
     )
-    return MaskSizes(
+    return _MaskSizes(
         alpha / math.sqrt(2 + 2 * chance),
         alpha / math.sqrt(3 * (d + chance)),
         eta,

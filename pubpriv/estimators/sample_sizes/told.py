@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pubpriv.estimators.sample_sizes import gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import Terms
 
-BOUNDS = 1e6
+_BOUNDS = 1e6
 """K, R, U / L and R sigma_max / sigma_min of theorems that need bounds beforehand: they stand in logarithms."""
 
 _GAMMA = 0.5
@@ -81,14 +81,14 @@ def for_mixture(d: int, k: int, weight: float, terms: Terms) -> tuple[SampleSize
     found = []
     for scarce, way in ((True, "algorithms 3 to 7"), (False, "algorithms 8 to 10")):
         public = math.ceil(mixtures.public_rows(scarce, *size, terms.beta))
-        bounds = (BOUNDS, BOUNDS) if scarce else None
+        bounds = (_BOUNDS, _BOUNDS) if scarce else None
         rows = mixtures.zcdp_mixture(scarce, *size, terms.rho, *accuracy, bounds)
         found.append(_size(f"BKS {'C.24' if scarce else 'C.29'}", f"{way}, zCDP", public, rows))
         rows = mixtures.approx_mixture(scarce, *size, *both, *accuracy)
         found.append(_size(f"BKS {'C.23' if scarce else 'C.28'}", f"{way}, (epsilon, delta)", public, rows))
-    ball = mixtures.terrific_ball(d, weight, *both, terms.beta, BOUNDS)
-    whole = mixtures.kssu_mixture(*size, *both, *accuracy, BOUNDS)
-    aggregated = mixtures.aggregated_mixture(*size, *both, terms.alpha, BOUNDS)
+    ball = mixtures.terrific_ball(d, weight, *both, terms.beta, _BOUNDS)
+    whole = mixtures.kssu_mixture(*size, *both, *accuracy, _BOUNDS)
+    aggregated = mixtures.aggregated_mixture(*size, *both, terms.alpha, _BOUNDS)
     return (
         *found,
         _size("KSSU 4.2", "one split of RPGMP, (epsilon, delta)", None, ball, "printed"),

@@ -106,11 +106,11 @@ class ApproximateDP(Budget):
 
     @property
     def report_delta(self) -> Fraction:
-        """Its own."""
+        """The budget's own delta."""
         return Fraction(self.delta)
 
     def as_epsilon(self, amount: Amount) -> float:
-        """By Balle and Wang; the whole failure reserve is set aside, whatever is used of it."""
+        """Convert by Balle and Wang; the whole failure reserve is set aside, whatever is used of it."""
         continuous = Fraction(self.delta) - Fraction(self.failure_delta or 0)
         return epsilon_gaussian(Fraction(amount.main, UNIT), continuous)
 

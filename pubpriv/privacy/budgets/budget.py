@@ -142,7 +142,7 @@ class Budget(ABC):
     @classmethod
     @abstractmethod
     def pure_worth(cls, room: float) -> float:
-        """About the largest epsilon whose `pure_cost` is `room`: a guess, to be checked against a price."""
+        """Tell about the largest epsilon whose `pure_cost` is `room`: a guess, to be checked against a price."""
 
     @classmethod
     def gaussian_step(cls) -> int:
@@ -281,7 +281,7 @@ class Budget(ABC):
 
     @abstractmethod
     def size_worth(self, rho: float) -> float:
-        """About the smallest epsilon or rho, all else as it is, that pays for Gaussians of `rho` in all.
+        """Tell about the smallest epsilon or rho, all else as it is, that pays for Gaussians of `rho` in all.
 
         Raises:
             InvalidInput: Gaussians have no price here.

@@ -61,7 +61,7 @@ class PureDP(Budget):
         return float(Fraction(amount.main, UNIT))
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller follows
-        """Tell epsilon."""
+        """Tell the guarantee: epsilon, whatever was asked."""
         return {"kind": self.kind, "text": self.describe(), "epsilon": float(self.epsilon)}
 
     @classmethod

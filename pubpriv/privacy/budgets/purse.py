@@ -92,7 +92,7 @@ class Purse:
 
     @property
     def epsilon(self) -> Fraction:
-        """Of one mechanism that takes the whole purse, where no more is known of it than that it is epsilon-DP.
+        """Epsilon of one mechanism that takes the whole purse, where no more is known of it than that it is epsilon-DP.
 
         Raises:
             InvalidInput: the purse pays for none.

@@ -63,7 +63,7 @@ class ZeroConcentratedDP(Budget):
         return f"{float(self.rho):g}-zCDP"
 
     def as_epsilon(self, amount: Amount) -> float:
-        """By Canonne, Kamath and Steinke; see `Budget.as_epsilon`."""
+        """Convert by Canonne, Kamath and Steinke; see `Budget.as_epsilon`."""
         return _epsilon_zcdp(Fraction(amount.main, UNIT), REPORT_DELTA)
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from pubpriv.privacy.ledger.records import Record, awaiting
 from pubpriv.privacy.ledger.refusals import Refused
 
 _ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
-"""Of two that register a name at once, the second waits for the first and then finds its row."""
+"""Statement that registers a name: of two at once, the second waits for the first and then finds its row."""
 
 
 class Access:

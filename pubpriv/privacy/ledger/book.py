@@ -9,10 +9,11 @@ import sqlalchemy as sa
 from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
-from pubpriv.privacy.ledger import old_books, schema
+from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.answers import check_answer
 from pubpriv.privacy.ledger.facts import facts_of
 from pubpriv.privacy.ledger.no_room import NoRoom
+from pubpriv.privacy.ledger.old_books import OldBooks
 from pubpriv.privacy.ledger.period_books import balances, in_period
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.records import (
@@ -49,6 +50,7 @@ class Book:
     def __init__(self, connection: sa.Connection, dataset: str, locked: str | None = None) -> None:
         self.connection = connection
         self.dataset = dataset
+        self.old = OldBooks(connection, dataset)
         self._why_not = locked
         self._head = self._read(schema.newest(), dataset=self.dataset)
         self.state: DatasetState | None = states_of(self._head.state)[0] if self._head else None
@@ -189,10 +191,10 @@ class Book:
         Raises:
             BooksClosed: it is one.
         """
-        if old_books.knows(self.connection, self.dataset, release_id):
+        if self.old.known((release_id,)):
             raise BooksClosed(
                 f"release id {release_id!r} of dataset {self.dataset!r} was released in books that are closed, those "
-                f"of the ledger {old_books.place_of(self.connection, self.dataset)}, which still has its answers and "
+                f"of the ledger {self.old.place}, which still has its answers and "
                 "charges, as their archive has: nothing is asked again under it. Use another release id"
             )
 
@@ -291,7 +293,7 @@ class Book:
         )
 
     def in_period(self, state: DatasetState, kind: str, period: str | None, before: int | None = None) -> DatasetState:
-        """With the balance of the period that a record is of; see `period_books`."""
+        """Add the balance of the period that a record is of; see `period_books`."""
         return in_period(self.connection, self.dataset, state, kind, period, before)
 
     def run(self, release_id: str, known: MutableMapping[str, Charge] | None = None) -> RunView:

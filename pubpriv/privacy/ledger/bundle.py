@@ -36,10 +36,10 @@ class End:
     head: str
 
 
-Rows = Iterable[tuple[Record, str]]
+_Rows = Iterable[tuple[Record, str]]
 
 
-def _lines_of(rows: Rows, ends: Mapping[str, End], at: str, version: str, after: Mapping[str, End]) -> Iterator[str]:
+def _lines_of(rows: _Rows, ends: Mapping[str, End], at: str, version: str, after: Mapping[str, End]) -> Iterator[str]:
     first = {"format": _FORMAT, "version": _VERSION, "at": at, "pubpriv": version}
     yield canonical(first | ({"after": _plain(after)} if after else {}))
     for record, stored in rows:
@@ -51,7 +51,7 @@ def _plain(ends: Mapping[str, End]) -> dict[str, Any]:
     return {dataset: end.__dict__ for dataset, end in ends.items()}
 
 
-def save(path: Path, rows: Rows, ends: Mapping[str, End], at: str, version: str, after: Mapping[str, End]) -> None:
+def save(path: Path, rows: _Rows, ends: Mapping[str, End], at: str, version: str, after: Mapping[str, End]) -> None:
     """Write a bundle beside `path` and put it there when it is whole; 0600, as the ledger is.
 
     Args:

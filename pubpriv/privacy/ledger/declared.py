@@ -7,8 +7,9 @@ import sqlalchemy as sa
 
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
 from pubpriv.names.tables import canonical, is_in_memory, sharing
-from pubpriv.privacy.ledger import old_books, schema
+from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.old_books import awaited_from
 from pubpriv.privacy.ledger.records import awaiting
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import TableIdentity
@@ -109,7 +110,7 @@ def private_owner(connection: sa.Connection, uri: str, besides: str | None = Non
     Raises:
         BooksClosed: a dataset waits for its books, which say what its tables are.
     """
-    place = old_books.awaited_from(connection)
+    place = awaited_from(connection)
     if place is not None:
         raise BooksClosed(awaiting(place))
     table = schema.records

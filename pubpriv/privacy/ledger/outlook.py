@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
-from pubpriv.privacy.ledger import old_books, schema
+from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.old_runs import OldRun
 from pubpriv.privacy.ledger.past import count_of_runs
@@ -26,7 +26,7 @@ _DESCRIBED = 100
 """So many of the newest open runs are described: who opened them, and who is at work."""
 
 _WINDOW = 64
-"""Of an open run the newest records are read: an answer follows its charge, so unanswered ones show in them."""
+"""How many of an open run's newest records are read: an answer follows its charge, so unanswered ones show in them."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Outlook:
 def _last_run(book: Book) -> _LastRun | None:
     opened = book.find("opened")
     if opened is None or opened.release_id is None:
-        known = old_books.newest(book.connection, book.dataset, 1)
+        known = book.old.newest(1)
         return _old_run(known[0]) if known else None
     run, allotment = book.run_state(opened.release_id), budget_from_json(opened.facts()["allotment"])
     return _LastRun(opened.release_id, allotment, run.hold, run.charged, run.closed, opened.at, opened.user)
@@ -236,5 +236,5 @@ def _spenders(book: Book) -> list[_Spender]:
     found = book.connection.execute(query.order_by(opened.c.seq.desc()).limit(_NEWEST_RUNS))
     runs = [(str(release_id), str(user), states_of(state)[1]) for release_id, user, state in found]
     own = [_Spender(release_id, user, run.charged) for release_id, user, run in runs if run is not None]
-    old = old_books.newest(book.connection, book.dataset, _NEWEST_RUNS - len(own))
+    old = book.old.newest(_NEWEST_RUNS - len(own))
     return own + [_Spender(run.release_id, run.user, run.charged) for run in reversed(old)]

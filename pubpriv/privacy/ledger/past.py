@@ -1,6 +1,6 @@
 """The newest runs of a dataset, and in sum what those before them spent: as quick after years as on the first day."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
-from pubpriv.privacy.ledger import old_books, schema
+from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.old_runs import OldRun
 from pubpriv.privacy.ledger.records import states_of
@@ -58,7 +58,7 @@ class Past:
                 )
             allotment = budget_from_json(first.facts()["allotment"])
             runs.append(PastRun(str(first.release_id), first.at, allotment, state.charged, state.closed))
-        runs = [*map(_closed, old_books.newest(book.connection, book.dataset, most - len(runs))), *runs]
+        runs = [*map(_closed, book.old.newest(most - len(runs))), *runs]
         spent = sum((run.charged for run in runs), Amount(0))
         return cls(tuple(runs), count_of_runs(book) - len(runs), book.known_state().spent - spent)
 
@@ -71,14 +71,17 @@ def count_of_runs(book: Book) -> int:
     """Count the runs that were ever opened, in these books and in those that they carry on."""
     table = schema.records
     query = sa.select(sa.func.count()).where(table.c.dataset == book.dataset, schema.is_kind("opened"))
-    return int(book.connection.execute(query).scalar_one()) + old_books.count(book.connection, book.dataset)
+    return int(book.connection.execute(query).scalar_one()) + book.old.count()
 
 
-def has_ended(book: Book, release_id: str) -> bool | None:
-    """Tell whether a run was closed; None: no run was ever opened under this id, in these books or before."""
-    if book.find("opened", release_id=release_id) is not None:
-        return book.run_state(release_id).closed
-    return True if old_books.knows(book.connection, book.dataset, release_id) else None
+def ended(book: Book, release_ids: Collection[str]) -> dict[str, bool]:
+    """Tell of each of these runs that was ever opened, in these books or before, whether it was closed."""
+    table = schema.records
+    where = table.c.release_id.in_(release_ids), table.c.kind.in_(("opened", "closed"))
+    found = [schema.whole(row) for row in book.connection.execute(book.rows(*where))]
+    return dict.fromkeys(book.old.known(release_ids), True) | {
+        str(record.release_id): record.kind == "closed" for record in found
+    }
 
 
 def newest_start(book: Book, method: str, wanted: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:
@@ -94,7 +97,7 @@ def newest_start(book: Book, method: str, wanted: Callable[[str], bool]) -> tupl
             facts = record.facts() if record else {}
             if facts.get("method") == method:
                 return str(release_id), facts
-    for start in old_books.newest_starts(book.connection, book.dataset):
+    for start in book.old.starts():
         if wanted(start.release_id) and start.method == method:
             return start.release_id, {"method": method, "configuration": start.configuration}
     return None

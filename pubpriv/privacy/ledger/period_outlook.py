@@ -79,7 +79,7 @@ class PeriodOutlook:
         return cls(period, terms, persons, own, _lifetime(balance, allotment) if balance.capped else None)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Turn it into plain data."""
         lifetime = None if self.lifetime is None else self.lifetime.to_json()
         return {"name": self.period, "unit": self.terms.unit, "cap": self.own.to_json(), "lifetime": lifetime}
 

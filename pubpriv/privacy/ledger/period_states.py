@@ -46,7 +46,7 @@ class PeriodsState:
         return replace(self, spent=other.spent, held=other.held)
 
     def capped(self, cap: Amount, lifetime: bool) -> "PeriodsState":
-        """With this cap of each period.
+        """Take this cap of each period.
 
         Raises:
             NoRoom: what counts in every period exceeds it.
@@ -59,7 +59,7 @@ class PeriodsState:
         return known
 
     def opened(self, name: str | None, hold: Amount) -> "tuple[PeriodsState, RunPeriod]":
-        """After a run of a period, or of none, took its hold.
+        """Tell the state after a run of a period, or of none, took its hold.
 
         Raises:
             NoRoom: it does not fit; where `name` is None, the fullest period.
@@ -71,7 +71,7 @@ class PeriodsState:
         return self._moved(name, held=hold), RunPeriod(name, hold)
 
     def charged(self, run: "RunPeriod", price: Amount) -> "tuple[PeriodsState, RunPeriod]":
-        """After a charge of a run that holds so much.
+        """Tell the state after a charge of a run that holds so much.
 
         Raises:
             NoRoom: it does not fit the hold.
@@ -86,7 +86,7 @@ class PeriodsState:
         return moved, replace(run, charged=run.charged + price)
 
     def carried(self, name: str, spent: Amount) -> "PeriodsState":
-        """After books that were closed said what a period spent in them; it counts on top of what is known here.
+        """Take what books that were closed say a period spent in them; it counts on top of what is known here.
 
         Raises:
             LedgerViolation: more is spent than the cap.
@@ -97,7 +97,7 @@ class PeriodsState:
         return moved
 
     def closed(self, run: "RunPeriod") -> "PeriodsState":
-        """After a run ended: what it held and did not charge returns."""
+        """Tell the state after a run ended: what it held and did not charge returns."""
         return self._moved(run.name, held=_NOTHING - run.left)
 
     def _moved(self, name: str | None, spent: Amount = _NOTHING, held: Amount = _NOTHING) -> "PeriodsState":

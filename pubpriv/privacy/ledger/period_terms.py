@@ -95,8 +95,8 @@ class PeriodTerms:
             raise InvalidInput(f"{period!r} is no {self.unit}, and the periods of this dataset are: see --period")
 
     def described(self) -> str:
-        """For a sentence: `each month, told by visit_date, at most 0.1-zCDP`."""
-        return f"each {self.unit}, told by {self.column}, at most {self.budget.describe()}"
+        """Say it within a sentence: `each month of visit_date, at most 0.1-zCDP`."""
+        return f"each {self.unit} of {self.column}, at most {self.budget.describe()}"
 
 
 def agreed(

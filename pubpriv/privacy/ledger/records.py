@@ -268,7 +268,7 @@ def _apply_to_run(
 
 
 def _with_periods(facts: Mapping[str, Any], dataset: DatasetState) -> DatasetState:
-    """With the cap of each period, once it is said; what was spent before counts in every period."""
+    """Set the cap of each period, once it is said; what was spent before counts in every period."""
     if "period_cap" not in facts:
         return dataset
     if dataset.periods is None and dataset.held.main:

@@ -80,7 +80,7 @@ class LedgerRun:
     # -- what can be read ------------------------------------------------------------------------------------
 
     def bill(self) -> RunView:
-        """Its state and its charges."""
+        """Read the run's state and its charges."""
         with self._access.reading(self.dataset) as book:
             return book.run(self.release_id, self._known)
 

@@ -1,6 +1,6 @@
 """The ledger as its users call it: every method is one committed transaction, or nothing happened."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from pubpriv.privacy.ledger.database import Database, connect
 from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner
 from pubpriv.privacy.ledger.names import check_name, check_text
 from pubpriv.privacy.ledger.outlook import Outlook
-from pubpriv.privacy.ledger.past import Past, has_ended, newest_start
+from pubpriv.privacy.ledger.past import Past, ended, newest_start
 from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import replay
@@ -301,14 +301,10 @@ class Ledger:
         with self._access.reading(dataset) as book:
             return Past.of(book, most)
 
-    def has_run(self, dataset: str, release_id: str) -> bool:
-        """Tell whether a run was ever opened under this id."""
-        return self.has_ended(dataset, release_id) is not None
-
-    def has_ended(self, dataset: str, release_id: str) -> bool | None:
-        """Tell whether a run was closed; None: none was ever opened under this id."""
+    def ended(self, dataset: str, release_ids: Collection[str]) -> dict[str, bool]:
+        """Tell of each of these runs that was ever opened whether it was closed."""
         with self._access.reading(dataset) as book:
-            return has_ended(book, release_id)
+            return ended(book, release_ids)
 
     def newest_start(
         self, dataset: str, method: str, wanted: Callable[[str], bool]

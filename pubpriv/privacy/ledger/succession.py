@@ -40,10 +40,10 @@ from pubpriv.privacy.ledger.replay import replay
 from pubpriv.privacy.ledger.texts import body_text
 from pubpriv.privacy.ledger.views import Asked
 
-Asking = Callable[[Any], Asked | None]
+_Asking = Callable[[Any], Asked | None]
 
 
-def carry_on(old: Access, new: Access, archive: Path, asked: Asking) -> dict[str, int]:
+def carry_on(old: Access, new: Access, archive: Path, asked: _Asking) -> dict[str, int]:
     """Close the books of `old`, keep all of them in `archive`, and go on in `new`; again: do what is missing of it.
 
     Args:
@@ -70,16 +70,16 @@ def carry_on(old: Access, new: Access, archive: Path, asked: Asking) -> dict[str
     ends = custody.export(old, archive, (), None)
     if not ends:
         raise InvalidInput(f"the ledger {old.url} has no dataset: there are no books to close")
-    first = {dataset: opening.first for dataset, opening in read(archive, asked)}
+    first = {dataset: opening.first for dataset, opening in _read(archive, asked)}
     with old.database.transaction(write=False) as connection:
         _refuse_open_runs(connection)
     succession = _reserve(new, first, _succession_of(old), old.url)
     _close(old, ends, succession, new.url)
     custody.export(old, archive, (), None)
-    return {dataset: _carry(new, dataset, opening) for dataset, opening in read(archive, asked)}
+    return {dataset: _carry(new, dataset, opening) for dataset, opening in _read(archive, asked)}
 
 
-def check(access: Access, archive: Path, asked: Asking) -> dict[str, int]:
+def check(access: Access, archive: Path, asked: _Asking) -> dict[str, int]:
     """Compare what books begin with, with what those come to that they carry on.
 
     Returns:
@@ -95,10 +95,10 @@ def check(access: Access, archive: Path, asked: Asking) -> dict[str, int]:
             raise LedgerViolation(
                 f"the archive {archive} has the datasets {', '.join(missing)}, and the ledger has not"
             )
-        return {dataset: _compare(connection, dataset, opening) for dataset, opening in read(archive, asked)}
+        return {dataset: _compare(connection, dataset, opening) for dataset, opening in _read(archive, asked)}
 
 
-def read(archive: Path, asked: Asking) -> Iterator[tuple[str, Opening]]:
+def _read(archive: Path, asked: _Asking) -> Iterator[tuple[str, Opening]]:
     """Replay an archive dataset by dataset, and gather what is carried on of each.
 
     Raises:
@@ -203,11 +203,11 @@ def _awaited(record: Record | None) -> dict[str, Any] | None:
 
 def _refuse_open_runs(connection: sa.Connection) -> None:
     open_ = {dataset: list(Book(connection, dataset).open_runs()) for dataset in names(connection)}
-    told = [f"{name} of dataset {dataset!r}" for dataset, runs in open_.items() for name in runs]
-    if told:
-        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+    runs = [f"{name} of dataset {dataset!r}" for dataset, ids in open_.items() for name in ids]
+    if runs:
+        more = f" and {len(runs) - 3} more" if len(runs) > 3 else ""
         raise InvalidInput(
-            f"runs are open: {', '.join(told[:3])}{more}. Finish them, or end them with `pubpriv budget recover "
+            f"runs are open: {', '.join(runs[:3])}{more}. Finish them, or end them with `pubpriv budget recover "
             "RELEASE_ID --dataset NAME`: nothing is held and nothing answered in books that are closed"
         )
 

@@ -28,7 +28,7 @@ class PersonTerms:
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, tuple) or not self.columns or len({*self.columns}) < len(self.columns):
-            raise InvalidInput("a person is told by one or more columns, each named once: --person patient_id")
+            raise InvalidInput("a person is known by one or more columns, each named once: --person patient_id")
         for name in self.columns:
             check_text(name, "name of an id column")
         if self.persons is not None and (type(self.persons) is not int or self.persons < 1):
@@ -44,8 +44,8 @@ class PersonTerms:
         return {"person": list(self.columns), "persons": self.persons}
 
     def described(self) -> str:
-        """For a sentence: `one person, told by patient_id`."""
-        return f"one person, told by {', '.join(self.columns)}"
+        """Say it within a sentence: `one person, known by patient_id`."""
+        return f"one person, known by {', '.join(self.columns)}"
 
 
 def check_same_unit(dataset: str, known: PersonTerms | None, asked: PersonTerms | None) -> None:

@@ -12,7 +12,7 @@ _OF_NUMBERS = b"0123456789+-.eE,[]"
 
 
 def canonical(data: Any) -> str:
-    """One text per JSON value."""
+    """One text per JSON value: sorted keys, no spaces, no NaN."""
     return _encoder.encode(data)
 
 

@@ -240,7 +240,7 @@ class Balance:
 
     @property
     def period_cap(self) -> Amount:
-        """Of each period; nothing, where there are none."""
+        """The cap of each period; nothing, where there are none."""
         return Amount(0) if self.periods is None else self.periods.cap(self.person is not None)
 
     @property
@@ -282,8 +282,8 @@ class Balance:
             }
             for period in each
         }
-        told = {"cap": cap.main / UNIT, "spent_in_every": common.spent.main / UNIT, "each": named}
-        return {"periods": terms.to_json()["periods"] | told | {"held_in_every": common.held.main / UNIT}}
+        caps = {"cap": cap.main / UNIT, "spent_in_every": common.spent.main / UNIT, "each": named}
+        return {"periods": terms.to_json()["periods"] | caps | {"held_in_every": common.held.main / UNIT}}
 
 
 def kind_of(question: Mapping[str, Any]) -> str:

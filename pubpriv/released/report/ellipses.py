@@ -28,7 +28,7 @@ from pubpriv.released.report.drawing import (
 from pubpriv.released.report.plane import Plane
 
 _MOST_POINTS = 1000
-"""Of more public rows, so many are drawn, evenly chosen in their order."""
+"""Public rows that are drawn at most: of more, so many, evenly chosen in their order."""
 
 _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 2")
 _LEFT, _RIGHT, _TOP, _SIDE = 48.0, 8.0, 10.0, 300.0

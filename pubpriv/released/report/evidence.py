@@ -22,8 +22,14 @@ TOLD = ("warnings", "hints", "ladder")
 
 def sentences(estimate: Estimate) -> list[str]:
     """Say how well the release fits, as far as it knows; empty if it tells nothing."""
-    told = estimate.diagnostics
-    parts = (_beyond_clip(told), _could_hide(told), _misfit(told), _coverage(told), _numbers_of_components(told))
+    diagnostics = estimate.diagnostics
+    parts = (
+        _beyond_clip(diagnostics),
+        _could_hide(diagnostics),
+        _misfit(diagnostics),
+        _coverage(diagnostics),
+        _numbers_of_components(diagnostics),
+    )
     return [part for part in parts if part]
 
 
@@ -35,16 +41,16 @@ def hints(estimate: Estimate) -> list[str]:
 
 def reason(estimate: Estimate) -> str:
     """Say in a few words why an estimate did not converge: what was measured first, then what its warnings say."""
-    told = estimate.diagnostics
-    misfit, coverage = _part(told, "misfit"), _part(told, "coverage")
-    warnings = [str(warning).rstrip(".") for warning in told.get("warnings", ())]
+    diagnostics = estimate.diagnostics
+    misfit, coverage = _part(diagnostics, "misfit"), _part(diagnostics, "coverage")
+    warnings = [str(warning).rstrip(".") for warning in diagnostics.get("warnings", ())]
     if misfit.get("fits") is False:
         return f"the model does not fit{_unexplained(misfit)}"
     if _figures(coverage, "uncovered_rows") and coverage.get("component") is False and _uncovered(coverage):
         return "some of the records lie where no public row is, and no component could be found there"
-    if told.get("feasible") is False:
+    if diagnostics.get("feasible") is False:
         return "there are too few private records for this budget"
-    if told.get("private_model_chosen") is False:
+    if diagnostics.get("private_model_chosen") is False:
         return "the private records support no better model than that of the public rows, which it is"
     return next(
         (text for text in warnings if any(why in text for why in _WHY)), (warnings or ["it did not converge"])[0]
@@ -64,8 +70,8 @@ def ladder(estimate: Estimate) -> list[tuple[str, str]]:
     return rows
 
 
-def _beyond_clip(told: Mapping[str, Any]) -> str:
-    found = _figures(_part(told, "beyond_clip"), "share", "sd")
+def _beyond_clip(diagnostics: Mapping[str, Any]) -> str:
+    found = _figures(_part(diagnostics, "beyond_clip"), "share", "sd")
     if found is None:
         return ""
     share, sd = found
@@ -77,8 +83,8 @@ def _beyond_clip(told: Mapping[str, Any]) -> str:
     return f"No record was seen beyond the clip radius ({percent(max(share, 0.0), sd)} ± {percent(2 * sd, sd)})."
 
 
-def _could_hide(told: Mapping[str, Any]) -> str:
-    found = _figures(_part(told, "could_hide"), "rows", "beyond")
+def _could_hide(diagnostics: Mapping[str, Any]) -> str:
+    found = _figures(_part(diagnostics, "could_hide"), "rows", "beyond")
     if found is None:
         return ""
     return (
@@ -87,8 +93,8 @@ def _could_hide(told: Mapping[str, Any]) -> str:
     )
 
 
-def _misfit(told: Mapping[str, Any]) -> str:
-    misfit = _part(told, "misfit")
+def _misfit(diagnostics: Mapping[str, Any]) -> str:
+    misfit = _part(diagnostics, "misfit")
     if not isinstance(misfit.get("fits"), bool):
         return ""
     found = _figures(misfit, "divergence", "limit")
@@ -107,8 +113,8 @@ def _unexplained(misfit: Mapping[str, Any]) -> str:
     return f", and about {percent(float(f'{found[0]:.2g}'))} of the records are not explained by it"
 
 
-def _coverage(told: Mapping[str, Any]) -> str:
-    coverage = _part(told, "coverage")
+def _coverage(diagnostics: Mapping[str, Any]) -> str:
+    coverage = _part(diagnostics, "coverage")
     found = _figures(coverage, "uncovered_rows", "noise")
     if found is None:
         return ""
@@ -124,8 +130,8 @@ def _uncovered(coverage: Mapping[str, Any]) -> bool:
     return found is not None and found[0] > _SEEN * found[1]
 
 
-def _numbers_of_components(told: Mapping[str, Any]) -> str:
-    found = _figures(told, "k_apart", "k_fit")
+def _numbers_of_components(diagnostics: Mapping[str, Any]) -> str:
+    found = _figures(diagnostics, "k_apart", "k_fit")
     if found is None:
         return ""
     apart, fit = map(int, found)
@@ -135,8 +141,8 @@ def _numbers_of_components(told: Mapping[str, Any]) -> str:
     return f"{lie}; {fit} of them predict records best."
 
 
-def _part(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = told.get(name)
+def _part(diagnostics: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = diagnostics.get(name)
     return part if isinstance(part, Mapping) else {}
 
 

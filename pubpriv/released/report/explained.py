@@ -7,7 +7,7 @@ from pubpriv.released.estimate import write_atomically
 from pubpriv.released.report.drawing import picture_text
 from pubpriv.released.report.markup import figure, template
 from pubpriv.released.report.route import route
-from pubpriv.released.report.story import Story, summary, table_heads, table_rows
+from pubpriv.released.report.story import Story
 from pubpriv.released.report.tables import Table
 
 
@@ -36,9 +36,9 @@ def explained(story: Story) -> str:
     return template("explained.html").render(
         title=story.title,
         simulation=story.simulation,
-        summary=summary(story),
+        summary=story.summary(),
         picture=figure(route(story), ""),
-        questions=Table("Every question, in its order", table_heads(story), table_rows(story), "text"),
+        questions=Table("Every question, in its order", story.table_heads(), story.table_rows(), "text"),
         guarantees=story.guarantees,
         meaning=story.meaning,
     )

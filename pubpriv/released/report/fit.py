@@ -27,13 +27,13 @@ from pubpriv.released.report.drawing import (
 )
 
 _POINTS = 181
-"""Of a curve; between two of them stands the model's mean density, so that a narrow component is not missed."""
+"""Points of a curve; between two of them stands the model's mean density, so that a narrow component is not missed."""
 
 _TALLEST = 3.0
 """A curve is cut off at so many times the height of the tallest bar: a narrow component would flatten all else."""
 
 _FAINTEST = 0.01
-"""Of the height of the picture: below it a component is not drawn."""
+"""Share of the height of the picture: below it a component is not drawn."""
 
 _TOP, _BOTTOM, _MARGIN = 40.0, 150.0, 10.0
 
@@ -66,10 +66,10 @@ def _overall(estimate: Estimate) -> tuple[list[Number], list[Number | None]]:
         means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
         return means, [*deviations] or [None] * len(means)
     center, _, total = law.moments
-    told = [(name, float(center[i]), float(np.sqrt(total[i, i]))) for i, name in enumerate(estimate.columns)]
+    moments = [(name, float(center[i]), float(np.sqrt(total[i, i]))) for i, name in enumerate(estimate.columns)]
     return (
-        [Number("mean", None, name, None, mean, 0.0, 0.0) for name, mean, _ in told],
-        [Number("sd", None, name, None, sd, 0.0, 0.0) for name, _, sd in told],
+        [Number("mean", None, name, None, mean, 0.0, 0.0) for name, mean, _ in moments],
+        [Number("sd", None, name, None, sd, 0.0, 0.0) for name, _, sd in moments],
     )
 
 
@@ -82,12 +82,12 @@ def _column(
     whole = parts.sum(axis=0)
     height = _height(whole, bars)
     upwards = Axis(0.0, height, _BOTTOM, _TOP)
-    told = f"mean {_with_error(mean)}" + ("" if deviation is None else f", sd {_with_error(deviation)}")
+    numbers = f"mean {_with_error(mean)}" + ("" if deviation is None else f", sd {_with_error(deviation)}")
     public = "" if bars is None else f" Bars are {bars.rows:,} public rows{_beyond(bars)}."
     cut = " The curve is cut off at the top." if whole.size and whole.max() > height else ""
     title = f"{column}: what was released{'' if bars is None else ' over the public rows'}"
-    made = sheet(name, _BOTTOM + 24, title, f"Released: {told}.{public}{cut}")
-    add(made, words(short(column, 50), 0.0, 14.0, font_weight="bold"), words(told, 0.0, 30.0, fill=FAINT))
+    made = sheet(name, _BOTTOM + 24, title, f"Released: {numbers}.{public}{cut}")
+    add(made, words(short(column, 50), 0.0, 14.0, font_weight="bold"), words(numbers, 0.0, 30.0, fill=FAINT))
     if bars is not None:
         _draw_bars(made, bars, across, upwards)
     middles = (grid[1:] + grid[:-1]) / 2

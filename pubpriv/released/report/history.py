@@ -94,7 +94,7 @@ class History:
             runs=tuple(map(_run, past.runs)),
             earlier=past.earlier,
             spent_earlier=past.spent_earlier.main / UNIT,
-            own=release_id if release_id is not None and ledger.has_run(dataset, release_id) else None,
+            own=release_id if release_id is not None and ledger.ended(dataset, (release_id,)) else None,
             periods="" if terms is None else f"Each {terms.unit} has a budget of its own, {terms.budget.describe()}.",
             capped=balance.capped,
         )

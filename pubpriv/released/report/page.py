@@ -306,7 +306,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
     rows = [(names.get(name, name), _fact(value)) for name, value in estimate.provenance.items()]
     rows[2:2] = [("estimated", estimate.estimand), ("method", estimate.method)]
     checked = (
-        "The numbers of a simulation stand in no ledger."
+        "No ledger has the numbers of a simulation."
         if estimate.is_simulation
         else "Whether the ledger accounts for this release is checked by: pubpriv ledger verify --model FILE."
     )

@@ -8,7 +8,7 @@ import numpy as np
 from pubpriv.released.law import Mixture
 
 _FLOOR = 1e-12
-"""Of the largest eigenvalue: directions with less are not divided by."""
+"""Share of the largest eigenvalue: directions with less are not divided by."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from xml.etree.ElementTree import Element
 
 from pubpriv.released.report.drawing import FAINT, INK, SHADES, WIDTH, add, element, folded, line, sheet, words
-from pubpriv.released.report.story import Asked, Story, summary
+from pubpriv.released.report.story import Asked, Story
 
 _MOST = 14
 """So many questions are drawn; what is left is put together in one line."""
@@ -22,21 +22,21 @@ def route(story: Story) -> Element:
     """
     shown = _shown(story.asked)
     rows = [folded(each.words, 42, 2) for each in shown]
-    told = [part for text in story.told for part in folded(text, 50, 6)]
+    lines = [part for text in story.outcome for part in folded(text, 50, 6)]
     top, door = 70.0, 106.0
     first = door + 66
     last = first + sum(14.0 * len(row) + 10 for row in rows)
-    height = last + 56 + 15.0 * len(told) + 16
+    height = last + 56 + 15.0 * len(lines) + 16
     about = " ".join(f"{each.words}: {each.price:.3g} {story.currency}." for each in shown)
-    made = sheet("route", height, summary(story), f"{about} What came out: {' '.join(story.told)}")
+    made = sheet("route", height, story.summary(), f"{about} What came out: {' '.join(story.outcome)}")
     _tables(made, story, top)
     _door(made, story, door)
     _questions(made, list(zip(shown, rows, strict=True)), first)
     _arrow(made, WIDTH / 2, last + 2, last + 24)
-    box = element("rect", x=0.5, y=last + 26, width=WIDTH - 1, height=15.0 * len(told) + 34, rx=6.0)
+    box = element("rect", x=0.5, y=last + 26, width=WIDTH - 1, height=15.0 * len(lines) + 34, rx=6.0)
     box.attrib |= {"fill": "#f2f8f5", "stroke": SHADES[2]}
     add(made, box, words("what came out", 12.0, last + 45, font_weight="bold"))
-    for number, text in enumerate(told):
+    for number, text in enumerate(lines):
         add(made, words(text, 12.0, last + 63 + 15.0 * number))
     return made
 

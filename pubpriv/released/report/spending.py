@@ -36,7 +36,7 @@ _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760.0, 60.0, 750.0, 58.0, 350.0
 _SPENT, _HELD, _CAP = SHADES[0], "#56B4E9", SHADES[1]
 
 _LABELS = 12
-"""Of more runs than this, those that spent most are labelled."""
+"""Most labels: of more runs than this, those that spent most are labelled."""
 
 _DOTS, _FINEST = 200, 2000
 """More runs than that are not marked with dots; steps smaller than this part of the cap are drawn as one."""
@@ -49,7 +49,7 @@ _STEPS = {
     "M": (1, 2, 3, 6),
     "Y": (1, 2, 5, 10, 20, 50, 100),
 }
-"""Between two marks of the axis of time, in NumPy's units."""
+"""Steps between two marks of the axis of time, in NumPy's units."""
 
 _FORMATS = {
     "s": ("%H:%M:%S", "%Y-%m-%d"),
@@ -59,7 +59,7 @@ _FORMATS = {
     "M": ("%b", "%Y"),
     "Y": ("%Y", ""),
 }
-"""Of a mark, and of what is written below it where it changes."""
+"""Formats of a mark, and of what is written below it where it changes."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What a run asked, what that cost and what it told: of a model file's statement, or of a run in the ledger.
+"""What a run asked, what that cost and what came out: of a model file's statement, or of a run in the ledger.
 
-Names, prices and sizes of noise are told, no times: how long a step took may depend on rows.
+Names, prices and sizes of noise are shown, no times: how long a step took may depend on rows.
 """
 
 import re
@@ -58,14 +58,14 @@ class Asked:
         question: its name.
         times: how many there were.
         price: of all of them, in the run's currency.
-        told: how many noisy numbers they released; None where only the ledger knows.
+        numbers: how many noisy ones they released; None where only the ledger knows.
     """
 
     label: str
     question: str
     times: int
     price: float
-    told: int | None
+    numbers: int | None
 
     @property
     def words(self) -> str:
@@ -85,7 +85,7 @@ class Story:
         currency: of prices.
         spent: by the run, in words.
         guarantees: of the run, and of the dataset's budget where a ledger was asked.
-        told: what came out, a sentence each.
+        outcome: what came out, a sentence each.
         meaning: the guarantee for somebody who has never heard of differential privacy.
         simulation: nothing of it is private.
     """
@@ -98,13 +98,13 @@ class Story:
     currency: str
     spent: str
     guarantees: tuple[str, ...]
-    told: tuple[str, ...]
+    outcome: tuple[str, ...]
     meaning: tuple[str, ...]
     simulation: bool = False
 
     @property
     def price(self) -> float:
-        """Of all questions together."""
+        """Price of all questions together."""
         return sum(each.price for each in self.asked)
 
     @classmethod
@@ -127,26 +127,26 @@ class Story:
             currency=stated["spent"].split()[-1],
             spent=for_people(stated["spent"]),
             guarantees=(f"this run: {guarantee['text']}",),
-            told=(numbers, lead(estimate)),
+            outcome=(numbers, lead(estimate)),
             meaning=tuple(plain_words(stated["unit"], guarantee, bill, None, stated.get("person", ()))),
             simulation=estimate.is_simulation,
         )
 
     @classmethod
-    def of_run(cls, balance: Balance, run: RunView, told: Mapping[str, int]) -> "Story":
+    def of_run(cls, balance: Balance, run: RunView, published: Mapping[str, int]) -> "Story":
         """Read what the ledger has of a run.
 
         Args:
             balance: of its dataset.
             run: finished or not.
-            told: how many numbers were published, by label.
+            published: how many noisy numbers, by label.
         """
         asked = [
-            (charge.label, charge.question, charge.price_run.main / UNIT, told.get(charge.label, 0))
+            (charge.label, charge.question, charge.price_run.main / UNIT, published.get(charge.label, 0))
             for charge in run.charges
         ]
         guarantee = run.allotment.guarantee([charge.event for charge in run.charges])
-        numbers = f"{counted(sum(told.values()), 'noisy number')}, from which the estimate was worked out"
+        numbers = f"{counted(sum(published.values()), 'noisy number')}, from which the estimate was worked out"
         return cls(
             title=f"What run {run.release_id} of {balance.dataset} asked",
             rows=f"the table of {balance.dataset}",
@@ -156,9 +156,33 @@ class Story:
             currency=run.allotment.currency,
             spent=for_people(run.allotment.amount_text(run.state.spent)),
             guarantees=(f"this run: {guarantee['text']}", f"all runs together: {balance.budget.guarantee()['text']}"),
-            told=(numbers,) if run.state.closed else (numbers, "The run is open, and may ask more."),
+            outcome=(numbers,) if run.state.closed else (numbers, "The run is open, and may ask more."),
             meaning=(),
         )
+
+    def table_rows(self) -> list[list[str]]:
+        """List questions as text: label, what was asked, cost, share of it and, where it is known, numbers released."""
+        whole = self.price or 1.0
+        return [
+            [
+                each.label + (f" and {each.times - 1} more" if each.times > 1 else ""),
+                in_words(each.question),
+                f"{each.price:.4g}",
+                f"{each.price / whole:.1%}",
+                *([] if each.numbers is None else [f"{each.numbers:,}"]),
+            ]
+            for each in self.asked
+        ]
+
+    def table_heads(self) -> tuple[str, ...]:
+        """Name the columns of `table_rows`."""
+        numbers = any(each.numbers is not None for each in self.asked)
+        return ("step", "what was asked", f"cost ({self.currency})", "share", *(("noisy numbers",) if numbers else ()))
+
+    def summary(self) -> str:
+        """Say in a sentence how much was asked and what it cost."""
+        number = sum(each.times for each in self.asked)
+        return f"{counted(number, 'question')} asked of {self.rows}, {self.spent} in all"
 
 
 def _grouped(asked: Iterable[tuple[str, str, float, int | None]]) -> tuple[Asked, ...]:
@@ -172,34 +196,7 @@ def _grouped(asked: Iterable[tuple[str, str, float, int | None]]) -> tuple[Asked
             question=kind,
             times=len(group),
             price=sum(price for _, _, price, _ in group),
-            told=None if group[0][3] is None else sum(told or 0 for _, _, _, told in group),
+            numbers=None if group[0][3] is None else sum(count or 0 for _, _, _, count in group),
         )
         for (_, kind), group in groups.items()
     )
-
-
-def table_rows(story: Story) -> list[list[str]]:
-    """List questions as text: label, what was asked, cost, share of it and, where it is known, numbers told."""
-    whole = story.price or 1.0
-    return [
-        [
-            each.label + (f" and {each.times - 1} more" if each.times > 1 else ""),
-            in_words(each.question),
-            f"{each.price:.4g}",
-            f"{each.price / whole:.1%}",
-            *([] if each.told is None else [f"{each.told:,}"]),
-        ]
-        for each in story.asked
-    ]
-
-
-def table_heads(story: Story) -> tuple[str, ...]:
-    """Name the columns of `table_rows`."""
-    told = any(each.told is not None for each in story.asked)
-    return ("step", "what was asked", f"cost ({story.currency})", "share", *(("numbers told",) if told else ()))
-
-
-def summary(story: Story) -> str:
-    """Say in a sentence how much was asked and what it cost."""
-    number = sum(each.times for each in story.asked)
-    return f"{counted(number, 'question')} asked of {story.rows}, {story.spent} in all"

@@ -60,11 +60,11 @@ def mapped_columns(estimate: Estimate) -> str | None:
     ways = [
         f"{back[name]} for {name}" for name in dict.fromkeys(str(column.function) for column in mapped) if name in back
     ]
-    told = f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked"
+    text = f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked"
     if not ways:
-        return f"{told}."
+        return f"{text}."
     return (
-        f"{told}; what takes a value back: {', '.join(ways)}. A mapped mean taken back is a middle value, not the mean."
+        f"{text}; what takes a value back: {', '.join(ways)}. A mapped mean taken back is a middle value, not the mean."
     )
 
 

@@ -154,6 +154,16 @@ def test_a_learnt_scale_is_a_quantile_of_the_column():
     assert not lost.seen
 
 
+def test_a_column_that_is_often_another_value_reaches_no_further_than_others():
+    """One cell in four is 1: at a scale of three sds it has the second moment of the others, and none of its own."""
+    public, private = table(put(1, lambda r, g: np.arange(len(r)) % 4 == 0))
+    layout = examine(pp.PublicTable.open(public))
+    found = learn_scale(
+        pp.Curator.simulation(private, HALF, 1), layout, 0, Whole(N, 10.0), Ask("gaussian/scale-2", 1, 100)
+    )
+    assert found == Scale(pytest.approx(0.5), True)
+
+
 def test_the_frame_of_the_last_release_leaves_the_others_alone():
     """Whitened columns first, degenerate ones over their scale; without degenerate columns it is the frame itself."""
     layout = examine(pp.PublicTable.open(table(RARE)[0]))

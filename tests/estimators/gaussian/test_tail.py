@@ -137,3 +137,21 @@ def test_a_group_that_begins_at_once_ends_so():
     assert found.last == 5
     assert found.beyond < 0.05 * found.lengths[-1]
     assert found.beyond_sd < 0.3 * found.lengths[-1]
+
+
+def test_rows_that_noise_may_have_made_are_feared():
+    """Thirty rows six shells out at four sds: they do not count, and the error of clipping is as large as they are."""
+    rows = np.zeros(12)
+    rows[6] = 30.0
+    found = read_tail(shells(rows, sd=7.0), before(0.5), True, N)
+    assert (found.last, found.beyond) == (0, 0.0)
+    assert found.beyond_sd == pytest.approx(30 * MIDDLES[6] / N)
+
+
+def test_noise_alone_is_hardly_ever_feared():
+    """Eight hundred draws of noise beyond a Gaussian core: at most one in a hundred has an error of clipping."""
+    generator = np.random.default_rng(1)
+    drawn = [
+        read_tail(shells(np.zeros(12), noise=generator.standard_normal(12)), before(0.5), True, N) for _ in range(800)
+    ]
+    assert 1 <= np.count_nonzero([found.beyond_sd > 0 for found in drawn]) <= 8

@@ -162,9 +162,19 @@ def test_regions_are_counted_about_the_means_in_the_tables_own_units():
     counts = np.bincount(shells, minlength=18)
     shares = np.append(counts[:8] + counts[8:16], counts[16:]) / 20_000
     assert np.abs(shares - [0.1, 0.2, 0.2, 0.2, 0.15, 0.1, 0.04, 0.01, 0, 0]).max() < 0.02
-    (axis,) = longest_axes(scaling, inside)[1:]
+    (axis,) = longest_axes(scaling, inside, (0.0, 0.0))[1:]
     away = np.abs(axis.dense()[1] @ (rows[rows[:, 0] > 7] - axis.dense()[0]).T)
     assert np.median(away) == pytest.approx(0.674, abs=0.05)
+
+
+def test_the_axis_along_which_a_component_holds_two_is_found_in_any_units():
+    """Few public rows tell units badly: the longest axis may be one along which all components are alike."""
+    held = Mixture.of([0.7, 0.3], [[0.0] * D, [0.0, 9.0, 0.0]], [np.diag([17.0, 1.0, 400.0]), np.diag([1, 1, 400.0])])
+    scaling = Scaling((0.0,) * D, (1.0,) * D)
+    # what noise may have made narrow does not count
+    for noise, axis in ((0.1, [17**-0.5, 0, 0]), (1.0, [0, 0, 1 / 20])):
+        found = longest_axes(scaling, held, (0.1, noise))[0].dense()[1]
+        assert np.abs(found[0]) == pytest.approx(axis, abs=1e-6)
 
 
 def test_a_run_is_converged_only_where_its_model_fits():

@@ -7,6 +7,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.mixture.driver import _surely
 from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.privacy.budgets import Purse
 
@@ -45,3 +46,11 @@ def test_a_run_charges_the_parts_that_were_rehearsed():
         for ask, question in zip(plan.asks, plan.questions, strict=True)
     }
     assert charged == rehearsed
+
+
+@pytest.mark.parametrize(("most", "before"), [(0, 1), (3, 0)])
+def test_noise_is_begun_on_for_subspaces_that_are_surely_asked_for(most, before):
+    """Where k is known they come first; while it is looked for, they were asked before noise is begun on again."""
+    plan = MixturePlan.of(Purse(10**12, "zcdp"), n=5000, d=7, k=3, regime="separated-scarce", most=most)
+    expected = [plan.pca.question] * before + [ask.question for ask in plan.rounds]
+    assert _surely(plan, None) == expected

@@ -68,6 +68,15 @@ def test_intervals_hold(distance, narrower):
     assert max(off(public, truth.sample(30_000, seed=4), truth)) < 1.8
 
 
+@pytest.mark.parametrize(("distance", "settled"), [(3.0, True), (2.0, False)])
+def test_components_that_share_too_many_rows_are_not_settled(distance, settled):
+    """Each pass over strays changes little, but where they are a third of the rows the next ones change as much."""
+    truth = two(distance)
+    curator = pp.Curator.simulation(truth.sample(20_000, seed=6), pp.ZeroConcentratedDP(1.0), 7)
+    found = estimate_components(curator, Scaling((0.0,) * D, (1.0,) * D), truth, ((0.01,) * D,) * 2, ASK)
+    assert found.settled is settled
+
+
 @pytest.mark.parametrize(("spread", "sound"), [(1.1, True), (5.0, False)])
 def test_a_round_that_changes_its_start_is_not_the_last(spread, sound):
     """One more might change it again, unless it was the noise of the round before that it undid."""

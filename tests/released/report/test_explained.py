@@ -10,7 +10,7 @@ from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.of_rows import OF_ONE_ROW
 from pubpriv.released.report.explained import explained
 from pubpriv.released.report.route import route
-from pubpriv.released.report.story import Story, in_words, table_rows
+from pubpriv.released.report.story import Story, in_words
 
 WRAPPERS = {"InPeriod", "PerPerson", "Radial"}
 
@@ -45,7 +45,7 @@ def test_every_question_has_words(question):
 def test_a_model_tells_its_questions_in_order_with_their_prices():
     """Two questions, a quarter and three quarters of what was spent."""
     story = Story.of_model(mean_release())
-    assert table_rows(story) == [
+    assert story.table_rows() == [
         ["step-1", "how many rows lie in each region", "0.125", "25.0%"],
         ["step-2", "count, sums and products of columns, in each region", "0.375", "75.0%"],
     ]

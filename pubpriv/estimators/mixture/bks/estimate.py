@@ -18,7 +18,7 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _COLUMNS_FROM = 10
-"""From so many degrees of freedom on, columns have scales of their own inside groups."""
+"""Degrees of freedom from which on columns have scales of their own inside groups."""
 
 _POINTLIKE = 1e-9
 """A spread below this many public standard deviations is rounding error."""

@@ -36,7 +36,7 @@ class _Requirement:
     private_rows: int
 
     def to_json(self) -> dict[str, Any]:
-        """For diagnostics, with what was assumed."""
+        """Tell it for diagnostics, with what was assumed."""
         return asdict(self) | {"alpha": ALPHA, "beta": BETA, "unknown_constants": 1}
 
     def text(self) -> str:

@@ -11,7 +11,7 @@ _APPEND_ONLY = "the ledger is append-only"
 _TABLES, _VERBS = ("records", "datasets"), ("UPDATE", "DELETE")
 
 ONCE = (("charged", "key"), ("published", "key"), ("opened", "release_id"), ("closed", "release_id"))
-"""At most one record of a kind with the same value in a column."""
+"""Kinds and columns: at most one record of the kind has the same value in the column."""
 
 _TAKEN = " OR ".join(
     f"(NEW.kind = '{kind}' AND EXISTS (SELECT 1 FROM records r WHERE r.dataset = NEW.dataset "  # noqa: S608

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from pubpriv.ledger.unit.period_units import PersonsInPeriod, RowsOfPeriod
+from pubpriv.ledger.unit.units import PersonUnit, RowUnit, Unit
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.runs import Run
-from pubpriv.unit.period_units import PersonsInPeriod, RowsOfPeriod
-from pubpriv.unit.units import PersonUnit, RowUnit, Unit
 
 
 def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | str | None = None) -> Unit:

@@ -23,18 +23,18 @@ from pubpriv.data.questions.of_rows import OF_ONE_ROW, WEIGHED
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.ledger import question_of
+from pubpriv.ledger.questions import question_of
+from pubpriv.ledger.unit import difference as differing
+from pubpriv.ledger.unit.size import UNASKED, Differences, Size, Sizes, effective_rows, grain_for
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.runs import Run
-from pubpriv.unit import difference as differing
-from pubpriv.unit.size import UNASKED, Differences, Size, Sizes, effective_rows, grain_for
 
 _SIZES, _ROWS = "person/sizes", "person/rows"
 """Labels of the first questions of a run."""
 
 _SHARES = {_SIZES: Fraction(1, 100), _ROWS: Fraction(2, 100)}
-"""Of the run's allotment."""
+"""Shares of the run's allotment."""
 
 
 class Unit(Protocol):
@@ -128,7 +128,7 @@ class RowUnit:
         return question
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
-        """Ask nothing."""
+        """Ask nothing: the number of rows is public."""
 
     def purse(self, purse: Purse) -> Purse:
         """Give all of it."""

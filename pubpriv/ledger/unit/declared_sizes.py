@@ -38,7 +38,7 @@ class DeclaredSizes:
 
     @property
     def total(self) -> float:
-        """All persons."""
+        """Number of all persons."""
         return sum(self.persons)
 
     def of(self, persons: float) -> "DeclaredSizes":

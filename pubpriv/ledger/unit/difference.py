@@ -15,14 +15,14 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions import ClippedSums, PerPerson
 from pubpriv.data.regions import Everything
+from pubpriv.ledger.unit.size import TRIED, Differences, Sizes
 from pubpriv.privacy.budgets import Purse
-from pubpriv.unit.size import TRIED, Differences, Sizes
 
 ONCE, MANY = "person/mean-once", "person/mean-many"
 """Labels of the two questions."""
 
 SHARES = {ONCE: Fraction(1, 200), MANY: Fraction(1, 50)}
-"""Of the run's allotment."""
+"""Shares of the run's allotment."""
 
 _LEAST = 1e-150
 """A column of public rows that varies less is left as it is; it tells nothing, and a frame is of finite numbers."""
@@ -60,7 +60,7 @@ def _most_telling(sizes: Sizes) -> int:
 
 
 def differences(sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np.ndarray]) -> Differences:
-    """By how many standard deviations means of rows that count and of rows left out may differ, with their chances.
+    """Tell how many standard deviations means of rows that count and of rows left out may differ, with their chances.
 
     A difference is taken to be that of each column by a normal law, so that what was seen of a column is normal too.
 

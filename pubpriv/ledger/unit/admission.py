@@ -10,12 +10,12 @@ from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.questions.radial import reach_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.ledger.unit.units import Unit
 from pubpriv.names.tables import is_in_memory
 from pubpriv.privacy.budgets import Budget, PureDP
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 from pubpriv.privacy.noise import MAX_SD
-from pubpriv.unit.units import Unit
 
 
 def check_unit(
@@ -101,7 +101,7 @@ def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None
     periods.check_named(table.period)
     if table.dates != periods.column:
         raise SpecMismatch(
-            f"in which period a row of dataset {dataset!r} lies is told by {periods.column}: open the table with "
+            f"the period of a row of dataset {dataset!r} is read from {periods.column}: open the table with "
             f"dates={periods.column!r}"
         )
 

@@ -13,10 +13,10 @@ from pubpriv.data.questions import Counts, PerPerson
 from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, SpecMismatch
+from pubpriv.ledger.unit import difference as differing
+from pubpriv.ledger.unit.size import Size, Sizes
 from pubpriv.privacy.budgets import PureDP, Purse, ZeroConcentratedDP
 from pubpriv.privacy.ledger.access import Access
-from pubpriv.unit import difference as differing
-from pubpriv.unit.size import Size, Sizes
 
 RHO = ZeroConcentratedDP(1)
 PUBLIC = "0" * 64
@@ -101,7 +101,7 @@ def test_the_unit_of_a_dataset_cannot_be_forgotten(visits):
     """A table that was opened as one of rows, or by another id, is not looked at."""
     ledger, path = visits
     for person in ((), ("where",)):
-        with pytest.raises(SpecMismatch, match="told by who"):
+        with pytest.raises(SpecMismatch, match="known by who"):
             pp.Curator(pp.PrivateTable.open(path, ["x"], person=person), ledger, "visits", RHO)
     assert not ledger.history("visits")
 

@@ -90,7 +90,7 @@ class Size:
         """Noise of what `counted` says."""
         return sd if self.sd == 0 else sd * self.sd / math.hypot(sd, self.sd)
 
-    def told(self, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    def widened(self, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """Standard errors, {number: {"sampling": array, ...}}, with those of sampling for rows that are alike."""
         return {
             name: {source: sd * self.widening if source == "sampling" else sd for source, sd in parts.items()}

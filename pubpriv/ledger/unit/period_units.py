@@ -21,17 +21,17 @@ from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput
-from pubpriv.ledger import question_of
+from pubpriv.ledger.questions import question_of
+from pubpriv.ledger.unit.size import Size
+from pubpriv.ledger.unit.units import Unit
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.runs import Run
-from pubpriv.unit.size import Size
-from pubpriv.unit.units import Unit
 
 FIRST = "period/rows"
 """Label of the first question of a run where the unit is a row."""
 
 _SHARE = Fraction(2, 100)
-"""Of the run's allotment."""
+"""Share of the run's allotment."""
 
 
 class RowsOfPeriod:
@@ -91,7 +91,7 @@ class RowsOfPeriod:
         Raises:
             InvalidInput: it is.
         """
-        check_period(question, self._period)
+        _check_period(question, self._period)
         if in_person_unit(whole(question)):
             raise InvalidInput(f"a {type(whole(question)).__name__} is asked where the unit of the dataset is a person")
 
@@ -158,7 +158,7 @@ class PersonsInPeriod:
 
     def check_stored(self, question: Question) -> None:
         """Refuse one of other rows, or one that counts rows by themselves: somebody wrote it there."""
-        check_period(question, self._period)
+        _check_period(question, self._period)
         self._unit.check_stored(whole(question))
 
     def answered(self, question: Question) -> Question:
@@ -202,7 +202,7 @@ def of_rows(question: Any, period: str) -> Question:
     return InPeriod.of_rows(question, period)
 
 
-def check_period(question: Question, period: str) -> None:
+def _check_period(question: Question, period: str) -> None:
     """Refuse a question of other rows than those of a period.
 
     Raises:
@@ -221,7 +221,7 @@ def _reading(table: Any, run: Run, period: str, remembered: bool, shared: bool) 
     found = PersonTable.of_run(table, run.name, most_bytes) if own else PersonTable(table, most_bytes)
 
     def read(question: Question) -> Any:
-        check_period(question, period)
+        _check_period(question, period)
         return found.asked(question)
 
     return read

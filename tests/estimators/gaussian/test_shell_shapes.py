@@ -1,0 +1,69 @@
+"""Shapes of shells: columns that stand out are kept, noise is not, and what is not known of them is told."""
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from benchmarks.laws import LAWS
+from pubpriv.estimators.gaussian.shell_shapes import beside, leant, shape_variances
+
+D, SD = 20, 0.03
+
+
+def noisy(second, generator, sd=SD):
+    """The matrix with noise `sd` in diagonal entries, as a release has it."""
+    noise = generator.normal(0, sd, second.shape)
+    return second + (noise + noise.T) / 2
+
+
+def leaning(sizes, seed):
+    """What a shell with these second moments of its columns is taken for, and what was released; even ones expected."""
+    released = noisy(np.diag(sizes), np.random.default_rng(seed))
+    total = float(np.sum(sizes))
+    return leant(released, total, np.eye(D) / D, SD, 0.1, np.eye(D)), released
+
+
+def test_columns_that_stand_out_keep_their_size():
+    """Four of twenty columns have 80 per cent of a shell: neither leaning nor noise across columns takes it."""
+    sizes = np.where(np.arange(D) < 4, 0.3, 0.02)
+    off = [
+        np.diag(found.second)[:4] - np.diag(released)[:4] for found, released in (leaning(sizes, i) for i in range(10))
+    ]
+    assert np.abs(off).max() < 1e-9
+
+
+def test_noise_is_no_shape():
+    """Of columns that are all alike the leaning takes away two thirds of the noise, and its error is told to half."""
+    sizes = np.full(D, 0.1)
+    found = [leaning(sizes, i)[0] for i in range(40)]
+    square = np.mean([(np.diag(one.second) - sizes) ** 2 for one in found]) / SD**2
+    assert square < 1 / 9
+    assert square / 2 < np.mean([one.on.mean() for one in found]) < 0.5
+
+
+def test_errors_of_shapes_are_those_of_their_noise():
+    """Variances of entries in the table's units, over draws of noise along the columns and across."""
+    generator = np.random.default_rng(0)
+    colour, on, off = generator.standard_normal((3, 3)), np.array([1.0, 0.5, 2.0]), 0.7
+    across = np.triu(generator.normal(0, np.sqrt(off / 2), (20_000, 3, 3)), 1)
+    noise = across + across.transpose(0, 2, 1) + np.sqrt(on) * generator.standard_normal((20_000, 1, 3)) * np.eye(3)
+    assert (colour @ noise @ colour.T).var(axis=0) == pytest.approx(shape_variances(colour, on, off), rel=0.05)
+
+
+def test_rows_that_one_cell_took_to_a_shell_have_their_other_cells_there():
+    """A hundred rows of a thousand with one long column: it has all that is beside what any rows have."""
+    shell, riding = np.diag([2.0, 0.1, 0.1]), 0.1 * np.eye(3)
+    assert beside(shell, riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
+    assert beside(riding, 2 * riding, np.eye(3)) == pytest.approx(np.eye(3) / 3)
+
+
+def test_long_columns_among_many_are_not_flattened():
+    """Variances of lognormal columns among twenty are not too small by one of their errors, in the mean."""
+    law, off = LAWS["mixed"], []
+    truth, long = np.diag(law.covariance(D)), np.arange(D) % 11 == 0
+    for seed in range(4):
+        rows = law.draw(5060, D, np.random.default_rng([4, seed]))
+        estimate = pp.estimate_gaussian(rows[:60], pp.Curator.simulation(rows[60:], pp.ZeroConcentratedDP(0.5), seed))
+        errors = sum(np.diag(part) ** 2 for part in estimate.standard_errors["covariance"].values())
+        off.append(((np.diag(estimate.covariance) - truth) / np.sqrt(errors))[long])
+    assert np.mean(off) > -1.0
