@@ -43,7 +43,7 @@ def released(
     found: bool = True,
     untold: bool = False,
 ) -> MixtureEstimate:
-    """The model in the data's own units, components by falling weight; `untold`: too few rows tell whether they are Gaussian."""
+    """The model in the data's own units, components by falling weight; `untold`: see `Fit.blunt`."""
     weights, means, covariances = chosen.arrays
     order = np.argsort(-weights, kind="stable")
     location, scale = np.array(scaling.location), np.array(scaling.scale)
