@@ -162,7 +162,7 @@ def _whole(
     fits = model.fit.fits and (covered.complete or model.fit.explains)
     sound = model.guard.clear and fits and verdict.sound
     measured = last if model.guard.clear else None
-    return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound)
+    return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
 
 
 @dataclass(frozen=True)

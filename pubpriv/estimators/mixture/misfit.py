@@ -125,13 +125,21 @@ class Fit:
         return self.fits and near and max(self.noise) < _TELLING
 
     @property
+    def blunt(self) -> bool:
+        """Rows with tails would not have been noticed."""
+        return self.told and max(self.limits) > _BLUNT
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know, in words."""
         if self.fits:
             if not self.told:
                 return ("whether the model fits could not be tested: the noise in its covariances is too large",)
-            text = "too few rows to tell whether they are Gaussian about their components, as intervals take them to be"
-            return (text,) if max(self.limits) > _BLUNT else ()
+            text = (
+                "too few rows to tell whether they are Gaussian about their components: intervals of covariances are a "
+                "fifth wider for that, and may still be too narrow for rows with long tails"
+            )
+            return (text,) if self.blunt else ()
         shells, axes = (found > limit for found, limit in zip(self.divergence, self.limits, strict=True))
         said = []
         if self.background is not None:
