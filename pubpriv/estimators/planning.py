@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize
+from pubpriv.estimators.sample_sizes.theorems import SampleSize
 from pubpriv.ledger import event_of, name_of
 from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT

@@ -13,7 +13,7 @@ from pubpriv.estimators.person_case import PersonCase
 from pubpriv.estimators.planning import make_plan, variation
 from pubpriv.estimators.sample_sizes import gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
-from pubpriv.estimators.sample_sizes.told import for_gaussian, for_mean, for_mixture
+from pubpriv.estimators.sample_sizes.theorems import for_gaussian, for_mean, for_mixture
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.parse_budget("zcdp:0.5")

@@ -113,8 +113,8 @@ def _within(histogram: Histogram, records: float) -> np.ndarray:
     bins, near = len(counts), np.arange(1, len(counts))
     below = np.cumsum(counts)[:-1]
     beyond = counts.sum() - below
-    told = ((bins - near) * below + near * (records - beyond)) / bins
-    return np.asarray(told + histogram.sd * np.sqrt(near * (bins - near) / bins))
+    within = ((bins - near) * below + near * (records - beyond)) / bins
+    return np.asarray(within + histogram.sd * np.sqrt(near * (bins - near) / bins))
 
 
 def core_end(n: float, d: int) -> float:

@@ -245,8 +245,8 @@ class _SettledGaussian:
     @classmethod
     def of(cls, outcome: GaussianResult, size: Size) -> "_SettledGaussian":
         """Take an outcome."""
-        told = size.widened(outcome.errors)
-        mean, covariance = (told[part] for part in ("mean", "covariance"))
+        errors = size.widened(outcome.errors)
+        mean, covariance = (errors[part] for part in ("mean", "covariance"))
         return cls(
             outcome.fitted,
             tuple(tuple(values.tolist()) for values in mean.values()),

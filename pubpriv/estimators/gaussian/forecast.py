@@ -29,7 +29,7 @@ from pubpriv.estimators.gaussian.shells import RATIO, middle_squares
 from pubpriv.estimators.lengths import gaussian_shares
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize, for_gaussian
+from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
 
 

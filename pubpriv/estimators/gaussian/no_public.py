@@ -153,7 +153,7 @@ class Located:
         middle = (np.array(self.low) + np.array(self.high)) // 2
         return np.asarray(2.0 ** (2.0 * (middle - _WIDTHS // 2)))
 
-    def told(self, full: np.ndarray, cells: np.ndarray) -> "Located":
+    def answered(self, full: np.ndarray, cells: np.ndarray) -> "Located":
         """Give what is known after an answer.
 
         Args:
@@ -179,7 +179,7 @@ def _find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
     d = len(located.low)
     frame = Frame((0.0,) * d, None, tuple((1 / located.widths).tolist()))
     answer = curator.release(replace(asked, frame=frame), ask.label)
-    return located.told(answer.values["count"] >= float(_FULL) * curator.size.one_each, answer.values["cell"])
+    return located.answered(answer.values["count"] >= float(_FULL) * curator.size.one_each, answer.values["cell"])
 
 
 @step(title="standardise columns")

@@ -27,7 +27,7 @@ from pubpriv.estimators.gaussian.reference import (
 )
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize, for_gaussian
+from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
 
 _BETA = 0.1

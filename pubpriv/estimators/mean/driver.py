@@ -150,7 +150,7 @@ def _with_known_covariance(
         columns=curator.columns,
         method=method_name(method, statement),
         converged=not found.warnings,
-        standard_errors=_told_errors(found, known.deviations(), curator.size),
+        standard_errors=_errors(found, known.deviations(), curator.size),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.size, rows),
         public=public_part(rows),
@@ -260,10 +260,10 @@ def _notes(rows: PublicTable) -> list[str]:
     return [f"{rows.dropped} public rows with a missing or infinite value were left out"]
 
 
-def _told_errors(found: MeanResult, deviations: np.ndarray, size: Size) -> Mapping[str, Mapping[str, list[float]]]:
+def _errors(found: MeanResult, deviations: np.ndarray, size: Size) -> Mapping[str, Mapping[str, list[float]]]:
     """The `standard_errors` of a mean, in the data's units: {"mean": {"sampling": [d], "privacy": [d], ...}}."""
     parts = {"sampling": found.sampling, "privacy": found.privacy}
     if found.clipping is not None:
         parts["clipping"] = found.clipping
-    told = size.widened({"mean": {name: sd * deviations for name, sd in parts.items()}})
-    return {"mean": {name: sd.tolist() for name, sd in told["mean"].items()}}
+    errors = size.widened({"mean": {name: sd * deviations for name, sd in parts.items()}})
+    return {"mean": {name: sd.tolist() for name, sd in errors["mean"].items()}}

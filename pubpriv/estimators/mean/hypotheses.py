@@ -23,7 +23,7 @@ from pubpriv.estimators.mean.plan import worth
 from pubpriv.estimators.mean.reference import MeanResult, Options
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize, for_mean
+from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mean
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
 

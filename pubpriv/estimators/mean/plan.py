@@ -26,7 +26,7 @@ from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
 from pubpriv.estimators.mean.lengths import lengths_question
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize, for_mean
+from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mean
 from pubpriv.privacy.budgets import Budget, Purse
 
 _SHARES = np.geomspace(0.002, 0.5, 36)

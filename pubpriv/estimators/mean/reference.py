@@ -122,9 +122,9 @@ def clip_and_noise(
     run.curator.rehearse(plan.questions)
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
-    told = tuple(center.tolist())
-    warnings = _far_from_public(told, options.public, known, len(rows.rows), answer.noise)
-    return MeanResult(told, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": [radius]})
+    mean = tuple(center.tolist())
+    warnings = _far_from_public(mean, options.public, known, len(rows.rows), answer.noise)
+    return MeanResult(mean, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": [radius]})
 
 
 def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:

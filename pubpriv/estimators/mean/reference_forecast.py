@@ -14,7 +14,7 @@ from pubpriv.estimators.mean.reference import (
 )
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize, for_mean
+from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mean
 from pubpriv.privacy.budgets import Budget, Purse
 
 

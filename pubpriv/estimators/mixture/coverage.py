@@ -184,7 +184,7 @@ def cover(
         return known
     inside = run(_absent, known.scaling, seen, found, asks[ABSENT])
     added = run(_drawn, seen, found, inside, len(known.rows.rows), n)
-    return _told(replace(known, asked=(*known.asked, ABSENT)), found, inside, added, seen, n)
+    return _concluded(replace(known, asked=(*known.asked, ABSENT)), found, inside, added, seen, n)
 
 
 @step(title="support of public rows", private=True)
@@ -320,7 +320,7 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, 
         return replace(known, asked=asked)
     rows = known.rows
     rows = PublicTable(rows.columns, rows.rows[kept], rows.dropped, rows.source)
-    told = f"{out} of {len(kept)} public rows lie where almost no private row is: they were left out"
+    warning = f"{out} of {len(kept)} public rows lie where almost no private row is: they were left out"
     return replace(
         known,
         rows=rows,
@@ -328,11 +328,11 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, 
         starts=rows,
         asked=asked,
         facts={"public_rows_left_out": out},
-        warnings=(told,),
+        warnings=(warning,),
     )
 
 
-def _told(
+def _concluded(
     known: Coverage, found: _Cloud, inside: _Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: int
 ) -> Coverage:
     """Say what came of it: where nothing could be added, more uncovered rows than by chance are a defect."""

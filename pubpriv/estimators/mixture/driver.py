@@ -272,8 +272,8 @@ def _by_name(
     """Run a method by its name: no public rows, or algorithms 3 to 10 of the paper, not the default pipeline."""
     if settings.method == KSSU:
         alone = estimate_kssu(run, settings, purse)
-        told = alone.scaling, settings.method, alone.diagnostics, alone.complete
-        return released(alone.last.mixture, alone.last, run.curator, rows, *told)
+        facts = alone.scaling, settings.method, alone.diagnostics, alone.complete
+        return released(alone.last.mixture, alone.last, run.curator, rows, *facts)
     found = estimate_bks(rows, run, settings, purse, budget)
     return released(
         found.mixture, found.last, run.curator, rows, found.scaling, settings.method, found.diagnostics, found.complete

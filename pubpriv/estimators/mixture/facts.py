@@ -60,8 +60,8 @@ def diagnostics(
         asks, noise = [*asks[:-1], *climbed.plan.asks], climbed.plan.noise
     more = climbed is not None and k > plan.n_components
     if more:
-        told = f"{k} components predict better than the {plan.n_components} that lie apart"
-        regime = Regime(Regime.OVERLAPPING, told)
+        reason = f"{k} components predict better than the {plan.n_components} that lie apart"
+        regime = Regime(Regime.OVERLAPPING, reason)
     return {
         "regime": regime.name,
         "regime_reason": regime.reason,
@@ -73,7 +73,7 @@ def diagnostics(
         ],
         "k_apart": plan.n_components if plan.most else None,
         "k_fit": k,
-        "ladder": [] if climbed is None else climbed.told(),
+        "ladder": [] if climbed is None else climbed.to_json(),
         "rounds": [ask.label for ask in asks],
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,

@@ -21,7 +21,7 @@ from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import Regime, advice, supercluster
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize, for_mixture
+from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mixture
 from pubpriv.privacy.budgets import Budget, Purse
 
 

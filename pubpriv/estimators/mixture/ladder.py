@@ -93,7 +93,7 @@ class Scored:
         """
         return self.best is not None and self.best.advantage - (self.penalty - before.penalty) > self.best.noise
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Make of it what diagnostics tell."""
         facts = {"nats_per_row": self.apart.advantage, "noise": self.apart.noise, "penalty": self.penalty}
         over = None if self.best is None else self.best.advantage
@@ -108,9 +108,9 @@ class Climbed:
     scored: tuple[Scored, ...]
     plan: LadderPlan
 
-    def told(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[dict[str, Any]]:
         """Make of it what diagnostics tell."""
-        return [each.told() for each in self.scored]
+        return [each.to_json() for each in self.scored]
 
 
 class Refine(Protocol):

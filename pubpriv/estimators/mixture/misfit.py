@@ -107,7 +107,7 @@ class Fit:
     predicted: tuple[float, ...]
 
     @property
-    def told(self) -> bool:
+    def tested(self) -> bool:
         """Whether the noise of some component is small enough for its counts to say anything."""
         return min(self.noise) < _TELLING
 
@@ -127,13 +127,13 @@ class Fit:
     @property
     def blunt(self) -> bool:
         """Rows with tails would not have been noticed."""
-        return self.told and max(self.limits) > _BLUNT
+        return self.tested and max(self.limits) > _BLUNT
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know, in words."""
         if self.fits:
-            if not self.told:
+            if not self.tested:
                 return ("whether the model fits could not be tested: the noise in its covariances is too large",)
             text = (
                 "too few rows to tell whether they are Gaussian about their components: intervals of covariances are a "
@@ -168,7 +168,7 @@ class Fit:
             "radii": list(self.radii),
             "rows_by_shell": list(self.shells),
             "rows_predicted": list(self.predicted),
-            "tested": self.told,
+            "tested": self.tested,
             "fits": self.fits,
         }
 
@@ -203,11 +203,11 @@ def check_fit(
     cells = scaling.cells_for_lengths(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before, noise))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
-    told = np.array(noise) < _TELLING
-    judged = [divergence(*each.inner(told), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]
+    clear = np.array(noise) < _TELLING
+    judged = [divergence(*each.inner(clear), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.clumped * shells.predicted[-2:].sum())
-    odd = told.any() and further > max(_CERTAIN * further_sd, _ODD * curator.n_rows)
+    odd = clear.any() and further > max(_CERTAIN * further_sd, _ODD * curator.n_rows)
     return Fit(
         (judged[0][0], judged[1][0]),
         (judged[0][1], judged[1][1]),
@@ -238,11 +238,11 @@ class Counted:
         """Rows above what the model predicts."""
         return np.asarray(self.seen - self.predicted)
 
-    def inner(self, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Counts of the shells of components that are `told`, and those predicted: (components, shells)."""
+    def inner(self, clear: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of the shells of components that are `clear`, and those predicted: (components, shells)."""
         inner = len(self.seen) - self.partition.shared
         seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
-        return seen[told], predicted[told]
+        return seen[clear], predicted[clear]
 
     def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
         """Counts of all components together."""

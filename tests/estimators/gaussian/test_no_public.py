@@ -67,7 +67,7 @@ def test_the_search_tells_all_widths_apart():
         located = Located.nowhere(1)
         for _ in range(8):
             middle = (located.low[0] + located.high[0]) // 2
-            located = located.told(np.array([middle >= least]), np.array([0.0]))
+            located = located.answered(np.array([middle >= least]), np.array([0.0]))
         assert located.low == located.high == (least,)
         ends.add(float(located.centers[0]))
     assert len(ends) == 256
