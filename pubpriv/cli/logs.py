@@ -27,6 +27,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from pubpriv.cli.console import manner, note
+from pubpriv.cli.interrupts import checking, remembered
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -117,7 +118,19 @@ def verbosity_of(quiet: bool, verbose: bool, log_json: bool) -> Verbosity:
 
 @contextmanager
 def following(verbosity: Verbosity, job: Any) -> Iterator[None]:
-    """Show the steps of a job while it runs."""
+    """Show the steps of a job while it runs, and end it between two of them if Ctrl-C was lost."""
+    from pubpriv.estimators.steps import watcher
+
+    with remembered() as check, _shown(verbosity, job):
+        token = watcher.set(checking(check, watcher.get()))
+        try:
+            yield
+        finally:
+            watcher.reset(token)
+
+
+@contextmanager
+def _shown(verbosity: Verbosity, job: Any) -> Iterator[None]:
     if verbosity == "quiet":
         yield
     elif verbosity == "steps":
