@@ -1,7 +1,6 @@
 """A simulated year of a fleet: what its ledger takes on disk, and what one more release, and a glance, cost then."""
 
 import os
-import resource
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.ledger import fill
+from benchmarks.memory import peak
 from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
@@ -61,7 +61,7 @@ def bench(datasets: int, runs: int, repeats: int = 5) -> dict[str, Any]:
             since = Checkpoint.of(ledger.verify(names[0]))
             whole = time.process_time() - began
             new = _quickest(lambda: ledger.verify(names[0], since=since), repeats)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+        memory = peak() / 1e6
         carried_on, closing = _close(old, Path(folder))
         kept = _size(Path(folder), "next.db")
         releases |= {carried_on: _quickest(partial(_release, carried_on, names[0]), repeats)}
