@@ -130,7 +130,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
     | `component` | 1 to k; null where there are no components |
     | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
     | `value` | the estimate, in the data's own units |
-    | `error_sampling`, `error_privacy`, `error_clipping`, `error_shrinkage` | standard errors, by source; 0 if untold |
+    | `error_sampling`, `error_privacy`, `error_clipping`, `error_shrinkage` | standard errors by source; 0 if unknown |
     | `group` | of which rows; null where of all |
     """
     import pyarrow as pa

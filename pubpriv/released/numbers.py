@@ -82,8 +82,8 @@ def counted(number: int, noun: str) -> str:
 def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:
     """Name the sources of error that numbers tell of: `SOURCES`, without those of `OPTIONAL` that none tells."""
     known = tuple(numbers)
-    untold = {source for source in OPTIONAL if not any(getattr(number, source) for number in known)}
-    return tuple(source for source in SOURCES if source not in untold)
+    absent = {source for source in OPTIONAL if not any(getattr(number, source) for number in known)}
+    return tuple(source for source in SOURCES if source not in absent)
 
 
 def of_quantity(numbers: Iterable[Number], quantity: str) -> list[Number]:

@@ -12,7 +12,7 @@ components:
 | covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
 
 These are the fourth moments of Gaussian rows. Where too few rows tell whether they are Gaussian, what is not known of
-them is counted as sampling: it makes errors of covariances wider by `_UNTOLD`.
+them is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
 
-_UNTOLD = 1.2
+_LAW_UNKNOWN = 1.2
 """With 500 rows of two columns, intervals of Gaussian ones held in nine cases of ten, of t with 5 degrees in seven."""
 
 
@@ -41,9 +41,9 @@ def released(
     method: str,
     diagnostics: dict[str, Any],
     found: bool = True,
-    untold: bool = False,
+    blunt: bool = False,
 ) -> MixtureEstimate:
-    """The model in the data's own units, components by falling weight; `untold`: see `Fit.blunt`."""
+    """The model in the data's own units, components by falling weight; `blunt`: see `Fit.blunt`."""
     weights, means, covariances = chosen.arrays
     order = np.argsort(-weights, kind="stable")
     location, scale = np.array(scaling.location), np.array(scaling.scale)
@@ -57,7 +57,7 @@ def released(
     statement = curator.statement()
     errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
     errors = curator.size.widened(errors) if last else errors
-    if untold and last:
+    if blunt and last:
         errors["covariances"] = _wider(**errors["covariances"])
     return MixtureEstimate(
         mixture=mixture,
@@ -115,8 +115,8 @@ def _standard_errors(
 
 
 def _wider(sampling: np.ndarray, privacy: np.ndarray) -> dict[str, np.ndarray]:
-    """Count as sampling what makes both parts together wider by `_UNTOLD`."""
-    return {"sampling": np.sqrt(sampling**2 + (_UNTOLD**2 - 1) * (sampling**2 + privacy**2)), "privacy": privacy}
+    """Count as sampling what makes both parts together wider by `_LAW_UNKNOWN`."""
+    return {"sampling": np.sqrt(sampling**2 + (_LAW_UNKNOWN**2 - 1) * (sampling**2 + privacy**2)), "privacy": privacy}
 
 
 def _shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:
