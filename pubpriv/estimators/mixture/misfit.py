@@ -1,7 +1,7 @@
 """Whether a released mixture fits the private rows: their counts against those that the model predicts.
 
-One `JointCounts` release, over regions that were fixed before the last round: shells of the distance from a record's
-component, which show tails, odd rows and covariances that are too wide, and shells of its distance along that
+One `JointCounts` release, over the cells of the last round, which were fixed before it: shells of the distance from a
+record's component, which show tails, odd rows and covariances that are too wide, and shells of its distance along that
 component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
 own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
 rounded where the public rows are rounded. Distances have no sign, so a slight skew, as that of large counts, is none.
@@ -190,18 +190,16 @@ def check_fit(
         curator: the run.
         scaling: of the standard coordinates.
         public: rows, whose lattices the drawn rows are put on.
-        last: the round that was measured last; its frames fix the regions.
+        last: the round that was measured last; the estimate before it fixes the regions.
         mixture: the model that is released, in standard coordinates.
         noise: spectral noise in the covariance of each component.
         ask: for shells, and shells along axes.
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
-    weights, means, _ = last.mixture.arrays
-    d = means.shape[1]
-    before = Mixture.of(weights, means, last.frames)
-    cells = scaling.cells_for_lengths(before)
-    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before, noise))
+    d = len(scaling.location)
+    cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
+    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, last.start, noise))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     clear = np.array(noise) < _TELLING
     judged = [divergence(*each.inner(clear), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]
