@@ -15,6 +15,7 @@ These are the fourth moments of Gaussian rows. Where too few rows tell whether t
 them is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ def released(
     blunt: bool = False,
 ) -> MixtureEstimate:
     """The model in the data's own units, components by falling weight; `blunt`: see `Fit.blunt`."""
+    chosen = scaling.straight(chosen)
+    last = _straight(last, scaling) if last else None
     weights, means, covariances = chosen.arrays
     order = np.argsort(-weights, kind="stable")
     location, scale = np.array(scaling.location), np.array(scaling.scale)
@@ -72,6 +75,15 @@ def released(
     )
 
 
+def _straight(last: Round, scaling: Scaling) -> Round:
+    """Give what errors need of a round in coordinates of columns."""
+    if not scaling.shape:
+        return last
+    shape = np.array(scaling.shape)
+    frames = tuple(tuple(map(tuple, own)) for own in (shape @ np.array(last.frames) @ shape.T).tolist())
+    return replace(last, mixture=scaling.straight(last.mixture), frames=frames)
+
+
 def _standard_errors(
     last: Round | None, order: np.ndarray, scaling: Scaling, n: int, m: int, chosen: Mixture
 ) -> dict[str, Any]:
@@ -84,7 +96,7 @@ def _standard_errors(
         scaling: of the standard coordinates.
         n: private rows.
         m: public rows.
-        chosen: the model in standard coordinates.
+        chosen: the model in coordinates of columns.
     """
     weights, _, covariances = (values[order] for values in chosen.arrays)
     counts = np.array(last.counts)[order] if last else np.maximum(weights * m, 1.0)
