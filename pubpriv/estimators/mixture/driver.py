@@ -379,11 +379,10 @@ def _refine(
 
 
 def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    if scene.covariance_type == "diag":
-        return run(estimate_diagonal, scene.scaling, start, floors, ask)
-    if scene.covariance_type == "spherical":
-        return run(estimate_spherical, scene.scaling, start, floors, ask)
-    return run(estimate_components, scene.scaling, start, floors, ask)
+    measure = {"diag": estimate_diagonal, "spherical": estimate_spherical}.get(
+        scene.covariance_type, estimate_components
+    )
+    return run(measure, scene.scaling, start, floors, ask, scene.counts(start))
 
 
 def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:

@@ -11,8 +11,9 @@ components:
 | mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
 | covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
 
-These are the fourth moments of Gaussian rows. Where too few rows tell whether they are Gaussian, what is not known of
-them is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
+These are the fourth moments of Gaussian rows; of variances those of counts, where all columns count. Where too few
+rows tell whether they are Gaussian, what is not known of them is counted as sampling: it makes errors of covariances
+wider by `_LAW_UNKNOWN`.
 """
 
 from dataclasses import replace
@@ -23,6 +24,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
@@ -60,6 +62,9 @@ def released(
     statement = curator.statement()
     errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
     errors = curator.size.widened(errors) if last else errors
+    laws = CountLaws.of(mixture, rows.rows) if last else None
+    if laws is not None:
+        errors["covariances"] = _of_counts(errors["covariances"], laws.excess(mixture))
     if blunt and last:
         errors["covariances"] = _wider(**errors["covariances"])
     return MixtureEstimate(
@@ -124,6 +129,13 @@ def _standard_errors(
             / per,
         },
     }
+
+
+def _of_counts(errors: dict[str, np.ndarray], excess: np.ndarray) -> dict[str, np.ndarray]:
+    """Give sampling errors of variances the fourth moments of counts, from their excess kurtosis (k, d)."""
+    sampling = errors["sampling"].copy()
+    np.einsum("kii->ki", sampling)[:] *= np.sqrt(1 + excess / 2)
+    return errors | {"sampling": sampling}
 
 
 def _wider(sampling: np.ndarray, privacy: np.ndarray) -> dict[str, np.ndarray]:
