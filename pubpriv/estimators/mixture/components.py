@@ -17,6 +17,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import unclip_variances
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -148,11 +149,13 @@ class _RoundAnswer:
         mixture: Mixture,
         covariance_type: str,
         ask: Ask,
+        laws: CountLaws | None = None,
         regions: Partition | None = None,
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
         cells = scaling.cells(mixture)
-        answer = curator.release(round_question(covariance_type, regions or cells, cells.frames, ask), ask.label)
+        regions = regions or (cells if laws is None else laws.cells(scaling, mixture))
+        answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
         counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
         asked = answer.question
@@ -188,6 +191,7 @@ def estimate_components(
     mixture: Mixture,
     floors: Floors,
     ask: Ask,
+    counts: CountLaws | None = None,
     regions: Partition | None = None,
 ) -> Round:
     """Weights, means and covariances of all components after one hard-assignment round.
@@ -198,15 +202,16 @@ def estimate_components(
         mixture: the last estimate; records are whitened by its covariances.
         floors: least variances.
         ask: label and price.
+        counts: laws of the rows, where columns count; None: Gaussians.
         regions: which record is whose, a region for each component; None: the likeliest one's.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, regions)
-    return _settled(partial(_full, scaling, mixture, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, counts, regions)
+    return _settled(partial(_full, scaling, mixture, floors, counts), seen, scaling, counts)
 
 
-def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer) -> Round:
+def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with full covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     # records that a component has only because it must not be smaller look like those of the last estimate
@@ -220,23 +225,30 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
         shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ spreads_before[j] @ whiten.T
         clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
-        values, axes = np.linalg.eigh(clipped)
-        spread = (axes * _unclipped(values, seen.radius)) @ axes.T
+        if laws is None:
+            values, axes = np.linalg.eigh(clipped)
+            spread = (axes * _unclipped(values, seen.radius)) @ axes.T
+        else:
+            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped)
         spread = _shrunk(spread, before, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
     return seen.round(means, covariances, noise["moment"])
 
 
-def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
+def _settled(
+    read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None
+) -> Round:
     """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
     frames = [scaling.standard(frame) for frame in seen.frames]
     found, changes = read(seen), list[float]()
     for _ in range(_PASSES):
-        if not (isinstance(seen.partition, Cells) and overlapping(found.mixture)):
+        # counts reach further than Gaussian rows
+        if not (isinstance(seen.partition, Cells) and (laws or overlapping(found.mixture))):
             changes = []
             break
-        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture)))
+        stand = () if laws is None else laws.given(scaling, found.mixture, seen.partition)
+        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture, *stand)))
         changes.append(found.off(better))
         if _astray(changes):
             break
@@ -304,7 +316,9 @@ def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
 
 @step(title="per-component estimation", private=True)
 @one_thread
-def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+def estimate_diagonal(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
     """Weights, means and column variances of all components after one hard-assignment round.
 
     `mixture` has diagonal covariances. Variances are drawn towards those of the last estimate, which are equal after
@@ -312,17 +326,20 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
-    return _settled(partial(_diagonal, scaling, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask, counts)
+    return _settled(partial(_diagonal, scaling, floors, counts), seen, scaling, counts)
 
 
-def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with diagonal covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
     shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
     clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
-    variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
+    if laws is None:
+        variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
+    else:
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped)
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
@@ -335,18 +352,20 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
 
 @step(title="per-component estimation", private=True)
 @one_thread
-def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+def estimate_spherical(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
     """Weights, means and one variance for each component after one hard-assignment round.
 
     `mixture` has spherical covariances. The round's `moment_sd` is the noise of the one variance, whitened.
 
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask)
-    return _settled(partial(_spherical, scaling, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask, counts)
+    return _settled(partial(_spherical, scaling, floors, counts), seen, scaling, counts)
 
 
-def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with spherical covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
@@ -354,10 +373,16 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
-    factors = np.clip([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped], *_SPREAD)
+    shifts = _within(noisy, seen.radius)
+    factors = np.array([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
+    if laws is not None:
+        alike = np.repeat(clipped[:, None], d, axis=1)
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, alike)
+        factors = variances.mean(axis=1)
+    factors = np.clip(factors, *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
-    means = centers + roots * _within(noisy, seen.radius)
+    means = centers + roots * shifts
     return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d)
 
 
