@@ -32,7 +32,10 @@ _LOUDEST = 0.5
 """No whitened variance is estimated below one noise standard deviation, or this if that is smaller."""
 
 _SPREAD = 0.02, 4.0
-"""A spherical variance changes by no more than these factors in a round."""
+"""A spherical variance changes by no more than these factors in a round, ..."""
+
+_LEAST = 0.02
+"""... and columns of full covariances are taken to be no smaller than by this factor, all together."""
 
 _HELD, _RAISED, _UNCLIPPED = 0.8, 3.0, 8
 """Clipping is undone as if rows filled no more than this share of the squared clip radius; it raises variances by this
@@ -230,7 +233,7 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
             spread = (axes * _unclipped(values, seen.radius)) @ axes.T
         else:
             shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped)
-        spread = _shrunk(spread, before, noise["moment"] / counts[j])
+        spread = _shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
     return seen.round(means, covariances, noise["moment"])
@@ -301,17 +304,29 @@ def _believed(length: float, radius: float, sd: float, d: int) -> float:
     return max(0.0, 1.0 - explained) * min(1.0, radius / max(length, 1e-9))
 
 
-def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
-    """Towards the last estimate's shape, by as much of the difference as noise explains.
+def _shrunk(noisy: np.ndarray, before: np.ndarray, colour: np.ndarray, sd: float) -> np.ndarray:
+    """Towards the last estimate's shape, by as much of the difference as noise explains: of variances, and of the rest.
 
-    `noisy` (d, d) has orthogonal-ensemble noise of diagonal sd `sd`, so noise alone moves it by
-    sd^2 d (d + 1) / 2 in squared Frobenius norm. Sampling error is not counted: it is what was asked for.
+    `noisy` (d, d) has orthogonal-ensemble noise of diagonal sd `sd`, so noise alone moves its diagonal by sd^2 d and
+    the rest by sd^2 d (d - 1) / 2 in squared Frobenius norm. The last estimate may know one better than the other.
+    Sampling error is not counted: it is what was asked for.
+
+    Only the shape is: the size is that of the noisy columns, to which `colour` leads back. Whitened by an estimate with
+    noise E, rows have the covariance (1 + E)^-1, whose trace is too large by that of E^2.
     """
-    d = len(noisy)
-    target = before * (max(float(np.trace(noisy)), 0.02 * d) / np.trace(before))
-    distance = float(((noisy - target) ** 2).sum())
-    towards = min(1.0, sd**2 * d * (d + 1) / 2 / max(distance, 1e-12))
-    return floored((1 - towards) * noisy + towards * target, min(sd, _LOUDEST))
+    d, size = len(noisy), _size(noisy, before, colour)
+    away = noisy - size * before
+    diagonal, kept = np.eye(d, dtype=bool), np.ones((d, d))
+    for part, count in ((diagonal, d), (~diagonal, d * (d - 1) / 2)):
+        kept[part] -= min(1.0, sd**2 * count / max(float((away[part] ** 2).sum()), 1e-12))
+    shape = size * before + kept * away
+    return floored(shape * (size / _size(shape, before, colour)), min(sd, _LOUDEST))
+
+
+def _size(covariance: np.ndarray, before: np.ndarray, colour: np.ndarray) -> float:
+    """Tell the variance of a column in units of the last estimate's: the mean of all columns."""
+    now, then = (np.einsum("ij,jk,ik->i", colour, each, colour) for each in (covariance, before))
+    return max(float((now / then).mean()), _LEAST)
 
 
 @step(title="per-component estimation", private=True)
