@@ -42,6 +42,7 @@ class KeptNorms(Confined):
     def keep(self, frame: Frame, norms: np.ndarray) -> None:
         """Keep what was made of the block that is at hand; not where lengths alone are made in another way."""
         if frame.matrix is not None and not frame.halved:
+            norms.flags.writeable = False
             self._frames[id(frame)] = frame
             self._made[id(frame)][self._block] = norms
 
