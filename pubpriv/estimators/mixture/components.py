@@ -13,14 +13,16 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import unclip_variances
 from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.outside import Outside, as_planned, outside
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.strays import Strays, overlapping, strays
+from pubpriv.estimators.mixture.strays import Sorting, Strays, overlapping, strays
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
@@ -72,6 +74,7 @@ class Round:
         change: by how many standard errors more passes over strays would still change the mean or covariance of a
             component.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
+        outside: rows of no component; None: the round did not tell them apart.
     """
 
     mixture: Mixture
@@ -82,6 +85,7 @@ class Round:
     frames: tuple[tuple[tuple[float, ...], ...], ...]
     change: float = 0.0
     moved: tuple[float, ...] = ()
+    outside: Outside | None = None
 
     @property
     def settled(self) -> bool:
@@ -120,6 +124,7 @@ class _RoundAnswer:
     Attributes:
         partition: of records, as the question was stored.
         values: released statistics of whitened records, by part.
+        beyond: released counts of regions outside all components.
         noise: sd of each part.
         counts: released counts (k,), at least `_SMALLEST` noise sds.
         frames: by which records were whitened, as the question was stored.
@@ -128,6 +133,7 @@ class _RoundAnswer:
 
     partition: Partition
     values: Mapping[str, np.ndarray]
+    beyond: np.ndarray
     noise: dict[str, float]
     counts: np.ndarray
     frames: tuple[Frame, ...]
@@ -145,11 +151,19 @@ class _RoundAnswer:
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
         cells = scaling.cells(mixture)
-        answer = curator.release(round_question(covariance_type, regions or cells, cells.frames, ask), ask.label)
+        regions = regions or as_planned(cells, ask)
+        answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
-        counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
-        asked = answer.question
-        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0])
+        asked, k, beyond = answer.question, len(cells.frames), answer.values["count"][len(cells.frames) :]
+        values = {name: part[: len(part) * k // regions.n_regions] for name, part in answer.values.items()}
+        counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
+        return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0])
+
+    def sorting(self, scaling: Scaling) -> Sorting | None:
+        """How rows were sorted, if that is by their likeliest component; else None."""
+        if not isinstance(self.partition, Cells | ComponentShells):
+            return None
+        return Sorting(self.partition, [scaling.standard(frame) for frame in self.frames], self.radius)
 
     def less(self, strays: Strays) -> "_RoundAnswer":
         """Take out what strays brought, and put in what they took."""
@@ -196,7 +210,8 @@ def estimate_components(
         mixture: the last estimate; records are whitened by its covariances.
         floors: least variances.
         ask: label and price.
-        regions: which record is whose, a region for each component; None: the likeliest one's.
+        regions: which record is whose, a region for each component; None: the likeliest one's, or nobody's where it
+            is further out than the ask says.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
@@ -228,21 +243,29 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
 
 
 def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
-    """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
-    frames = [scaling.standard(frame) for frame in seen.frames]
-    found, changes = read(seen), list[float]()
+    """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
+
+    Without odd rows among those of components, too, where it tells of such rows outside.
+    """
+    frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
+    found, changes, odd = read(seen), list[float](), None
+    if sorting is not None and len(seen.beyond):
+        odd, among = outside(sorting, seen.values["count"], seen.beyond, seen.noise["count"], found.mixture)
+        if among is not None:
+            seen = seen.less(among)
+            found = read(seen)
     for _ in range(_PASSES):
-        if not (isinstance(seen.partition, Cells) and overlapping(found.mixture)):
+        if sorting is None or not overlapping(found.mixture):
             changes = []
             break
-        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture)))
+        better = read(seen.less(strays(sorting, found.mixture)))
         changes.append(found.off(better))
         if _astray(changes):
             break
         found = better
         if changes[-1] < _SETTLED:
             break
-    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture))
+    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture), outside=odd)
 
 
 def _astray(changes: list[float]) -> bool:
