@@ -162,7 +162,8 @@ def _whole(
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
     fits = model.fit.fits and (covered.complete or model.fit.explains)
-    sound = model.guard.clear and fits and verdict.sound
+    few = last.outside is None or last.outside.few(curator.n_rows)
+    sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
     return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
 

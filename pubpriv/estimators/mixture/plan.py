@@ -8,6 +8,7 @@ second plan when it has found it: what was asked until then stands in both, and 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from pubpriv.data.balls import Cylinder
 from pubpriv.data.codec import public_value
@@ -18,6 +19,7 @@ from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along, shells_inside
+from pubpriv.estimators.mixture.outside import cut, outside_end
 from pubpriv.estimators.mixture.rounds import (
     CROWD,
     MOMENT_SHARES,
@@ -141,7 +143,7 @@ class MixturePlan(Plan):
             coverage: of `coverage_questions`, those that are asked.
             several: components of the public model whose cells are counted before a ladder; 0: none is climbed.
         """
-        blanks = Blanks(d, k, covariance_type)
+        blanks = Blanks(d, k, covariance_type, n)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
             shares = _overlapping(worth_of(purse, blanks.round, CROWD), n / k, blanks, before)
@@ -190,11 +192,13 @@ class Blanks:
         d: columns.
         k: components.
         covariance_type: of the rounds.
+        n: private rows.
     """
 
     d: int
     k: int
     covariance_type: str
+    n: int
 
     @property
     def frame(self) -> Frame:
@@ -249,6 +253,12 @@ class Blanks:
         regions, frames, _ = _regions(self.frame, self.k)
         return round_question(self.covariance_type, regions, frames, ask)
 
+    def last(self, ask: Ask, measured: bool = True) -> Question:
+        """The same, and how many rows are no component's; `measured`: a round came before."""
+        cells, frames, _ = _regions(self.frame, self.k)
+        regions = cut(cells, outside_end(self.n, self.d, measured), ask)
+        return round_question(self.covariance_type, regions, frames, ask)
+
     def _cells(self, count: int) -> Cells:
         return _regions(self.frame, count)[0]
 
@@ -301,15 +311,16 @@ def _separated(
     shares |= settling_rounds(*terms)
     rounds = measuring_rounds(1 - _taken(shares), *terms)
     if several and len(rounds) > 1:
-        (first, _), (second, blank) = rounds.values()
+        (first, _), (second, _) = rounds.values()
         if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < _TELLING:
             shares |= {
                 "round-1": rounds["round-1"],
                 "explained": (_EXPLAINED, blanks.explained(several)),
-                "round-2": (second - _EXPLAINED, blank),
+                "round-2": (second - _EXPLAINED, blanks.last),
             }
             return shares
-    return shares | rounds
+    *_, (name, (share, _)) = rounds.items()
+    return shares | rounds | {name: (share, partial(blanks.last, measured=len(rounds) > 1))}
 
 
 def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) -> _Shares:
@@ -324,7 +335,7 @@ def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) ->
     for start in range(2, _STARTS + 1):
         shares[f"pick-{start}"] = _PICK * rest, blanks.score
     shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
-    return shares | {"round-3": (1 - _taken(shares), blanks.round)}
+    return shares | {"round-3": (1 - _taken(shares), blanks.last)}
 
 
 def _taken(shares: _Shares) -> Fraction:
