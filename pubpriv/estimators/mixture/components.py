@@ -68,7 +68,7 @@ class Round:
         count_sd: noise sd of a count.
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
-        frames: covariances (k, d, d) by which records were whitened.
+        start: the estimate before it: records were whitened by its covariances.
         change: by how many standard errors more passes over strays would still change the mean or covariance of a
             component.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
@@ -79,9 +79,14 @@ class Round:
     count_sd: float
     sum_sd: float
     moment_sd: float
-    frames: tuple[tuple[tuple[float, ...], ...], ...]
+    start: Mixture
     change: float = 0.0
     moved: tuple[float, ...] = ()
+
+    @property
+    def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
+        """Covariances (k, d, d) by which records were whitened."""
+        return self.start.covariances
 
     @property
     def settled(self) -> bool:
@@ -124,6 +129,7 @@ class _RoundAnswer:
         counts: released counts (k,), at least `_SMALLEST` noise sds.
         frames: by which records were whitened, as the question was stored.
         radius: that they were clipped to.
+        start: the estimate whose components they are.
     """
 
     partition: Partition
@@ -132,6 +138,7 @@ class _RoundAnswer:
     counts: np.ndarray
     frames: tuple[Frame, ...]
     radius: float
+    start: Mixture
 
     @classmethod
     def by(
@@ -149,7 +156,7 @@ class _RoundAnswer:
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
         counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
         asked = answer.question
-        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0])
+        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0], mixture)
 
     def less(self, strays: Strays) -> "_RoundAnswer":
         """Take out what strays brought, and put in what they took."""
@@ -166,16 +173,11 @@ class _RoundAnswer:
         centers, matrices = zip(*(scaling.standard(frame) for frame in self.frames), strict=True)
         return np.array(centers), 1 / np.array([np.diag(matrix) for matrix in matrices])
 
-    def round(
-        self,
-        means: np.ndarray | list[np.ndarray],
-        covariances: list[np.ndarray],
-        moment_sd: float,
-        frames: tuple[tuple[tuple[float, ...], ...], ...],
-    ) -> Round:
+    def round(self, means: np.ndarray | list[np.ndarray], covariances: list[np.ndarray], moment_sd: float) -> Round:
         """The round that ends with these means and covariances, in standard coordinates."""
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
-        return Round(estimate, tuple(self.counts.tolist()), self.noise["count"], self.noise["sum"], moment_sd, frames)
+        noise = self.noise["count"], self.noise["sum"], moment_sd
+        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start)
 
 
 @step(title="per-component estimation", private=True)
@@ -210,7 +212,7 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
     # records that a component has only because it must not be smaller look like those of the last estimate
     added = counts - np.clip(seen.values["count"], 0, counts)
     spreads_before = mixture.arrays[2]
-    means, covariances, frames = [], [], []
+    means, covariances = [], []
     for j, frame in enumerate(seen.frames):
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
@@ -223,8 +225,7 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
         spread = _shrunk(spread, before, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
-        frames.append(tuple(map(tuple, (colour @ colour.T).tolist())))
-    return seen.round(means, covariances, noise["moment"], tuple(frames))
+    return seen.round(means, covariances, noise["moment"])
 
 
 def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
@@ -329,7 +330,7 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, _LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
-    return seen.round(centers + roots * shifts, covariances, noise["moment"], _squares(roots))
+    return seen.round(centers + roots * shifts, covariances, noise["moment"])
 
 
 @step(title="per-component estimation", private=True)
@@ -357,15 +358,10 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
     means = centers + roots * _within(noisy, seen.radius)
-    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d, _squares(roots))
+    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d)
 
 
 def _within(shifts: np.ndarray, radius: float) -> np.ndarray:
     """Shifts (k, d) no longer than the radius that no record is beyond."""
     lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
     return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))
-
-
-def _squares(roots: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Diagonal covariances by which records were whitened, from column sds (k, d)."""
-    return tuple(tuple(map(tuple, np.diag(root**2).tolist())) for root in roots)

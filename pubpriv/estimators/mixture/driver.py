@@ -149,9 +149,11 @@ def _whole(
     scene, ways, covered = _surveyed(run, rows, settings, purse)
     course = _course(scene, ways, covered.asked)
     curator.expect(course.surely)
+    # while noise is drawn; a ladder may end with another number of components
+    public = None if course.ladder else run(public_model, scene.rows, scene.scaling, course.plan.n_components)
     last, shape, climbed = _measured(scene, course)
     verdict = verdict_of(last, shape.kind, course.plan, climbed)
-    model = _judged(scene, course, last, shape, verdict.noise)
+    model = _judged(scene, course, last, shape, verdict.noise, public)
     known = course.layout, course.plan, course.regime, last, shape
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have walked to rows that no public row is near: then counts agree with the model
@@ -238,10 +240,13 @@ def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
     return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]
 
 
-def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
+def _judged(
+    scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...], public: Mixture | None
+) -> _Judged:
     """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
     run, scaling, plan = scene.run, scene.scaling, course.plan
-    fallback = shaped(run(public_model, scene.rows, scaling, len(last.counts)), scene.covariance_type, scaling)
+    public = public or run(public_model, scene.rows, scaling, len(last.counts))
+    fallback = shaped(public, scene.covariance_type, scaling)
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
     guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard, ahead)
     weights = run(_count_weights, last)
