@@ -82,7 +82,7 @@ def diagnostics(
         "moved": max(last.moved),
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise, "expected": guard.expected},
         "private_model_chosen": guard.clear,
-        "misfit": fit.told_as(),
+        "misfit": fit.facts(),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
         "warnings": warnings,
