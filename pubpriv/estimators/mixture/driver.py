@@ -196,15 +196,15 @@ def _surveyed(
     run: Execution, rows: PublicTable, settings: MixtureSettings, purse: Purse
 ) -> tuple[Scene, Ways, Coverage]:
     """Look at the public rows, check every plan that they leave open, and ask what they lack."""
-    scaling = run(precondition, rows)
-    most = min(settings.most, len(rows.rows))
+    most, clusters = min(settings.most, len(rows.rows)), settings.clusters(len(rows.rows))
+    scaling = run(precondition, rows, clusters)
     groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
     ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
     if not ways.looked_for:
         # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
         run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
     run.curator.rehearse(*ways.questions())
-    covered = cover(run, rows, scaling, seen, most, ways.coverage)
+    covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
     return Scene(run, covered.rows, covered.scaling, settings, covered.starts), ways, covered
@@ -384,11 +384,10 @@ def _refine(
 
 
 def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    if scene.covariance_type == "diag":
-        return run(estimate_diagonal, scene.scaling, start, floors, ask)
-    if scene.covariance_type == "spherical":
-        return run(estimate_spherical, scene.scaling, start, floors, ask)
-    return run(estimate_components, scene.scaling, start, floors, ask)
+    measure = {"diag": estimate_diagonal, "spherical": estimate_spherical}.get(
+        scene.covariance_type, estimate_components
+    )
+    return run(measure, scene.scaling, start, floors, ask, scene.counts(start))
 
 
 def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
