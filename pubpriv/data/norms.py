@@ -19,7 +19,7 @@ class KeptNorms(Confined):
     """Squared norms of the records of one chunk, for one scan: those that are known, and those that it leaves itself.
 
     Args:
-        memory: what is known; when the chunk was read to its end, what this scan made stands in the place of it.
+        memory: what is known; when the chunk was read to its end, what this scan made replaces it.
         number: of the chunk.
         most: frames whose norms are kept; of a question that maps by more, none are.
     """

@@ -154,7 +154,7 @@ def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
     varying, least = np.flatnonzero(~constant), 1e-8 * np.sqrt(len(rows))
     residuals = np.abs(np.diag(np.linalg.qr(rows[:, varying], mode="r")))
     if (residuals > 2 * least).all():
-        return []  # as nearly always, and told at once
+        return []  # as nearly always, and seen at once
     found: list[int] = []
     kept: list[int] = []
     for j in varying:
