@@ -91,7 +91,12 @@ class Round:
     @property
     def held(self) -> bool:
         """Every component holds rows that stand out of the noise."""
-        return min(self.counts) > _SMALLEST * self.count_sd + 1
+        return all(self.hold)
+
+    @property
+    def hold(self) -> tuple[bool, ...]:
+        """Whether each component holds rows that stand out of the noise."""
+        return tuple(count > _SMALLEST * self.count_sd + 1 for count in self.counts)
 
     def noise(self, kind: str) -> tuple[float, ...]:
         """Spectral noise in the whitened covariance of each component, of covariances of that type."""
