@@ -17,11 +17,12 @@ from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.clipping import unclip_variances
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.outside import Outside, as_planned, outside
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped
 from pubpriv.estimators.mixture.strays import Sorting, Strays, overlapping, strays
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -29,18 +30,8 @@ from pubpriv.released.law import Mixture
 _SMALLEST = 5.0
 """A component's released count is taken to be at least this many noise standard deviations."""
 
-_LOUDEST = 0.5
-"""No whitened variance is estimated below one noise standard deviation, or this if that is smaller."""
-
 _SPREAD = 0.02, 4.0
 """A spherical variance changes by no more than these factors in a round."""
-
-_HELD, _RAISED, _UNCLIPPED = 0.8, 3.0, 8
-"""Clipping is undone as if rows filled no more than this share of the squared clip radius; it raises variances by this
-factor at most; in so many steps."""
-
-_TINY = 1e-3
-"""Second moments below this, in units of the last estimate, are noise."""
 
 _PASSES = 12
 """How often strays are taken out in a round, at most, ..."""
@@ -154,11 +145,12 @@ class _RoundAnswer:
         mixture: Mixture,
         covariance_type: str,
         ask: Ask,
+        laws: CountLaws | None = None,
         regions: Partition | None = None,
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
         cells = scaling.cells(mixture)
-        regions = regions or as_planned(cells, ask)
+        regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
         answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
         asked, k, beyond = answer.question, len(cells.frames), answer.values["count"][len(cells.frames) :]
@@ -202,6 +194,7 @@ def estimate_components(
     mixture: Mixture,
     floors: Floors,
     ask: Ask,
+    counts: CountLaws | None = None,
     regions: Partition | None = None,
 ) -> Round:
     """Weights, means and covariances of all components after one hard-assignment round.
@@ -212,16 +205,17 @@ def estimate_components(
         mixture: the last estimate; records are whitened by its covariances.
         floors: least variances.
         ask: label and price.
+        counts: laws of the rows, where columns count; None: Gaussians.
         regions: which record is whose, a region for each component; None: the likeliest one's, or nobody's where it
             is further out than the ask says.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, regions)
-    return _settled(partial(_full, scaling, mixture, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, counts, regions)
+    return _settled(partial(_full, scaling, mixture, floors, counts), seen, scaling, counts)
 
 
-def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer) -> Round:
+def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with full covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     # records that a component has only because it must not be smaller look like those of the last estimate
@@ -232,34 +226,42 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
         shift = seen.values["sum"][j] / counts[j]
-        shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
+        shift *= believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ spreads_before[j] @ whiten.T
         clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
-        values, axes = np.linalg.eigh(clipped)
-        spread = (axes * _unclipped(values, seen.radius)) @ axes.T
-        spread = _shrunk(spread, before, noise["moment"] / counts[j])
+        if laws is None:
+            values, axes = np.linalg.eigh(clipped)
+            spread = (axes * unclipped(values, seen.radius)) @ axes.T
+        else:
+            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped)
+        spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
     return seen.round(means, covariances, noise["moment"])
 
 
-def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
+def _settled(
+    read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None
+) -> Round:
     """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
 
     Without odd rows among those of components, too, where it tells of such rows outside.
     """
     frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
     found, changes, odd = read(seen), list[float](), None
+    cells = seen.partition if isinstance(seen.partition, Cells) else None
     if sorting is not None and len(seen.beyond):
         odd, among = outside(sorting, seen.values["count"], seen.beyond, seen.noise["count"], found.mixture)
         if among is not None:
             seen = seen.less(among)
             found = read(seen)
     for _ in range(_PASSES):
-        if sorting is None or not overlapping(found.mixture):
+        # counts reach further than Gaussian rows
+        if sorting is None or not (laws or overlapping(found.mixture)):
             changes = []
             break
-        better = read(seen.less(strays(sorting, found.mixture)))
+        stand = laws.given(scaling, found.mixture, cells) if laws is not None and cells is not None else ()
+        better = read(seen.less(strays(sorting, found.mixture, *stand)))
         changes.append(found.off(better))
         if _astray(changes):
             break
@@ -292,42 +294,11 @@ def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple
     return tuple(far)
 
 
-def _unclipped(variances: np.ndarray, radius: float) -> np.ndarray:
-    """Variances (d,) along axes of whitened Gaussian rows, from those of the rows clipped to a radius.
-
-    Without this a component whose last estimate was too narrow stays so: by public rows that are, or by a group of few.
-    They are variances about the rows' own mean: a mean that is far off is clipped, too, and makes nothing wider.
-    """
-    kept = np.maximum(variances, _TINY)
-    kept *= min(1.0, _HELD * radius**2 / float(kept.sum()))
-    return np.asarray(variances * np.minimum(unclip_variances(kept, radius, _TINY, _UNCLIPPED) / kept, _RAISED))
-
-
-def _believed(length: float, radius: float, sd: float, d: int) -> float:
-    """How much of a shift of the mean is believed: at most a radius, less what noise explains (James and Stein 1961).
-
-    The shift is from the last estimate, whose own noise it undoes, so that both rounds count by their precision.
-    """
-    explained = max(d - 2, 0) * (sd / max(length, 1e-9)) ** 2
-    return max(0.0, 1.0 - explained) * min(1.0, radius / max(length, 1e-9))
-
-
-def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
-    """Towards the last estimate's shape, by as much of the difference as noise explains.
-
-    `noisy` (d, d) has orthogonal-ensemble noise of diagonal sd `sd`, so noise alone moves it by
-    sd^2 d (d + 1) / 2 in squared Frobenius norm. Sampling error is not counted: it is what was asked for.
-    """
-    d = len(noisy)
-    target = before * (max(float(np.trace(noisy)), 0.02 * d) / np.trace(before))
-    distance = float(((noisy - target) ** 2).sum())
-    towards = min(1.0, sd**2 * d * (d + 1) / 2 / max(distance, 1e-12))
-    return floored((1 - towards) * noisy + towards * target, min(sd, _LOUDEST))
-
-
 @step(title="per-component estimation", private=True)
 @one_thread
-def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+def estimate_diagonal(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
     """Weights, means and column variances of all components after one hard-assignment round.
 
     `mixture` has diagonal covariances. Variances are drawn towards those of the last estimate, which are equal after
@@ -335,22 +306,25 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
-    return _settled(partial(_diagonal, scaling, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask, counts)
+    return _settled(partial(_diagonal, scaling, floors, counts), seen, scaling, counts)
 
 
-def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with diagonal covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
     shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
     clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
-    variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
+    if laws is None:
+        variances = np.stack([unclipped(own, seen.radius) for own in clipped])
+    else:
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped)
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
     towards = np.minimum(1.0, sd**2 * d / np.maximum(distance, 1e-12))[:, None]
-    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, _LOUDEST)[:, None])
+    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
     return seen.round(centers + roots * shifts, covariances, noise["moment"])
@@ -358,18 +332,20 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
 
 @step(title="per-component estimation", private=True)
 @one_thread
-def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+def estimate_spherical(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
     """Weights, means and one variance for each component after one hard-assignment round.
 
     `mixture` has spherical covariances. The round's `moment_sd` is the noise of the one variance, whitened.
 
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask)
-    return _settled(partial(_spherical, scaling, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask, counts)
+    return _settled(partial(_spherical, scaling, floors, counts), seen, scaling, counts)
 
 
-def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with spherical covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
@@ -377,10 +353,16 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
-    factors = np.clip([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped], *_SPREAD)
+    shifts = _within(noisy, seen.radius)
+    factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
+    if laws is not None:
+        alike = np.repeat(clipped[:, None], d, axis=1)
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, alike)
+        factors = variances.mean(axis=1)
+    factors = np.clip(factors, *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
-    means = centers + roots * _within(noisy, seen.radius)
+    means = centers + roots * shifts
     return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pubpriv.estimators.lattice import lattice, rounded
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.released.law import Mixture
 
 _LEFT = 0.05
@@ -10,11 +11,16 @@ _LEFT = 0.05
 
 
 def drawn_rows(mixture: Mixture, public: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
-    """Rows (count, d) from a mixture, rounded as the public rows (m, d) are; they are public, for the seed is fixed.
+    """Rows (count, d) from a mixture, on the lattice of the public rows (m, d); they are public, for the seed is fixed.
+
+    Where all columns count, they are of the laws of counts with the same moments; else they are rounded.
 
     A rounded column has the variance of what was rounded and a twelfth of its squared step (Sheppard's correction). A
     mixture that was fitted to rounded rows has both, so that part is taken out before rows are drawn and rounded.
     """
+    laws = CountLaws.of(mixture, public)
+    if laws is not None:
+        return laws.sample(mixture, count, seed)
     steps = np.array([lattice(column) for column in public.T])
     weights, means, covariances = mixture.arrays
     rows = Mixture.of(weights, means, [_sharpened(own, steps**2 / 12) for own in covariances]).sample(count, seed)

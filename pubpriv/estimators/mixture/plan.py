@@ -6,7 +6,7 @@ second plan when it has found it: what was asked until then stands in both, and 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -58,6 +58,9 @@ _EXPLAINED = Fraction(3, 100)
 _TELLING = 0.5
 """... which are no test from this spectral noise in the first round on: the noise is what does not fit."""
 
+_HOME = Fraction(1, 4)
+"""Share of the last round that goes to one more before it, where the round before that still moved a component far."""
+
 _EXPLORE = Fraction(1, 2)
 _PICK = Fraction(15, 1000)
 _STARTS = 3
@@ -85,6 +88,7 @@ class MixturePlan(Plan):
         rounds: that measure.
         explained: whether the first round explains the rows; None: no ladder is climbed.
         several: components of the public model whose cells are counted.
+        divided: two rounds in the place of the last one, where the round before still moved a component far; (): never.
     """
 
     regime: str
@@ -104,6 +108,14 @@ class MixturePlan(Plan):
     rounds: tuple[Ask, ...]
     explained: Ask | None = None
     several: int = 0
+    divided: tuple[Ask, ...] = ()
+
+    @property
+    def longer(self) -> "MixturePlan":
+        """The same with one more round: the last one is divided."""
+        asks, rounds = ((*some[:-1], *self.divided) for some in (self.asks, self.rounds))
+        noise = self.noise * math.sqrt(self.rounds[-1].rho / self.divided[-1].rho)
+        return replace(self, asks=asks, rounds=rounds, noise=noise, divided=())
 
     @property
     def loud(self) -> bool:
@@ -177,6 +189,7 @@ class MixturePlan(Plan):
             rounds=tuple(ask for name, ask in asks.items() if name.startswith(("settle-", "round-"))),
             explained=asks.get("explained"),
             several=several,
+            divided=_divided(purse, [*asks.values()][-1], n / k, blanks),
         )
 
 
@@ -336,6 +349,15 @@ def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) ->
         shares[f"pick-{start}"] = _PICK * rest, blanks.score
     shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
     return shares | {"round-3": (1 - _taken(shares), blanks.last)}
+
+
+def _divided(purse: Purse, last: Ask, count: float, blanks: Blanks) -> tuple[Ask, ...]:
+    """Divide the last round in two, if the first of them is still quiet enough to bring components home."""
+    part = purse.part(last.price)
+    shares = {"home/round-1": (_HOME, blanks.round), "home/round-2": (1 - _HOME, blanks.last)}
+    asks = tuple(split_purse(part, "mixture", shares).values())
+    quiet = spectral_noise(asks[0].rho, blanks.d, count, blanks.covariance_type) < _TELLING
+    return asks if quiet else ()
 
 
 def _taken(shares: _Shares) -> Fraction:

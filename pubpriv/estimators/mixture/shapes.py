@@ -13,7 +13,7 @@ the sum of z z' (a record may lie on one axis), so leaving the other entries out
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,13 @@ def shaped(mixture: Mixture, kind: str, scaling: Scaling) -> Mixture:
     return Mixture.of(weights, means, [np.diag(own) for own in variances])
 
 
+def narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
+    """A round of full covariances with those of that type; the mean of d noisy variances is less noisy than one."""
+    d = len(scaling.location)
+    quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
+    return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
+
+
 @step(title="covariance type")
 def choose_shape(last: Round, scaling: Scaling) -> Shape:
     """The type that `auto` takes after the last round: numbers that noise explains are dropped. Post-processing, free.
@@ -61,6 +68,8 @@ def choose_shape(last: Round, scaling: Scaling) -> Shape:
     frames, counts = np.array(last.frames), np.array(last.counts)
     own, by = np.einsum("kii->ki", covariances), np.einsum("kii->ki", frames)
     d = own.shape[1]
+    if scaling.shape:
+        return Shape("full", "columns nearly determine each other inside the components of the public rows")
     if d == 1:
         return Shape("full", "one column: all types are the same")
     off = ~np.eye(d, dtype=bool)

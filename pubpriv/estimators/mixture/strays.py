@@ -58,15 +58,17 @@ class Sorting:
     frames: list[tuple[np.ndarray, np.ndarray]]
     radius: float
 
-    def totals(self, rows: np.ndarray, owners: np.ndarray, shares: np.ndarray) -> Strays:
+    def totals(
+        self, rows: np.ndarray, owners: np.ndarray, shares: np.ndarray, takers: np.ndarray | None = None
+    ) -> Strays:
         """Tell what rows (m, d) of weights `shares` (m,) add where they go to, and take away at their `owners` (m,).
 
-        An owner of -1 is no component.
+        An owner of -1 is no component. `takers` (m,) are the regions that they go to; None: as frames sort them.
         """
         k, d = len(self.frames), rows.shape[1]
         mapped = [(rows - center) @ matrix.T for center, matrix in self.frames]
         squares = np.stack([np.einsum("ij,ij->i", own, own) for own in mapped])
-        takers = self._takers(squares)
+        takers = self._takers(squares) if takers is None else takers
         away = np.flatnonzero(takers != owners)
         counts, sums, moments = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
         for j in range(k):
@@ -99,12 +101,22 @@ def overlapping(mixture: Mixture) -> bool:
     )
 
 
-def strays(sorting: Sorting, model: Mixture) -> Strays:
-    """Tell what a partition does to the totals of a model's components, given in standard coordinates."""
+def strays(
+    sorting: Sorting, model: Mixture, rows: np.ndarray | None = None, takers: np.ndarray | None = None
+) -> Strays:
+    """Tell what a partition does to the totals of a model's components.
+
+    Args:
+        sorting: by the partition.
+        model: whose rows they are, in standard coordinates.
+        rows: (k, count, d) that stand for those of each component; None: a Gaussian's.
+        takers: (k * count,) component that each of these is given to; None: as frames sort them.
+    """
     weights = model.arrays[0]
-    each = _DRAWN // len(weights)
+    rows = drawn(model, _DRAWN // len(weights)) if rows is None else rows.reshape(-1, rows.shape[-1])
+    each = len(rows) // len(weights)
     owners = np.repeat(np.arange(len(weights)), each)
-    return sorting.totals(drawn(model, each), owners, weights[owners] / each)
+    return sorting.totals(rows, owners, weights[owners] / each, takers)
 
 
 def drawn(model: Mixture, each: int, wider: float = 1.0) -> np.ndarray:
