@@ -30,9 +30,9 @@ _TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within
     "met": "met",
 }
 _LEVEL_HEADINGS = named(
-    "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "told"
+    "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "caught"
 )
-_LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "told", "neither", "met")
+_LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "caught", "neither", "met")
 
 
 def honest(
@@ -90,13 +90,13 @@ def shift(
     n: Annotated[int | None, typer.Option(min=1, help="Private rows; default: 5000, for mixtures 10000.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how far public rows may be wrong before errors grow by a tenth, and whether that is told."""
+    """Measure how far public rows may be wrong before errors grow by a tenth, and whether a run flags that."""
     from benchmarks.shift import bench
 
     found = bench(estimator, runs, first_seed, workers, budget, n)
     if not as_json:
         tell_rows("errors over those with public rows from the true law", _LEVEL_HEADINGS, found["levels"])
-        limits = [row | {name: _listed(row[name]) for name in ("told", "neither")} for row in found["rows"]]
+        limits = [row | {name: _listed(row[name]) for name in ("caught", "neither")} for row in found["rows"]]
         tell_rows("how wrong public rows may be", _LIMIT_HEADINGS, limits)
     tell(found, as_json)
 

@@ -1,8 +1,8 @@
-"""Components whose columns all count something: no Gaussians, but of laws that a mean and a variance tell.
+"""Components whose columns all count something: no Gaussians, but of laws that a mean and a variance determine.
 
 Rows of small counts reach further above their mean than Gaussian rows, and never below their least value. Taken for
 Gaussian ones, what a clip takes from their tail is not put back, their variances vary more than is said, and their
-counts contradict the model. So the law that both moments tell (`panjer`) stands in the Gaussian's place in all three.
+counts contradict the model. So the law that both moments determine (`panjer`) replaces the Gaussian in all three.
 Columns depend on one another as Gaussian ones of the same covariance do. Public, or made of released numbers.
 """
 

@@ -95,7 +95,7 @@ def estimate_mixture(
     Returns:
         Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
         False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, where
-        components share too many rows to be told apart or one holds hardly any, and where noise is larger than the
+        components share too many rows to be separated or one holds hardly any, and where noise is larger than the
         covariances.
 
     Raises:

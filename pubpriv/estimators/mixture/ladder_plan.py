@@ -1,7 +1,7 @@
 """What a ladder of models may ask, on the share of the last round that a run without a ladder has.
 
 All shares are fixed beforehand by public facts. Which of the plans is followed, one for each number of components that
-may be chosen, follows from released scores; what is asked until then stands in all of them, at the same price.
+may be chosen, follows from released scores; all of them ask the same until then, at the same price.
 """
 
 from dataclasses import dataclass
@@ -187,7 +187,7 @@ def plan_with_ladder(
     """Make the plan of a run, and tell what may be tried above k components; None: nothing.
 
     Args:
-        purse: see `MixturePlan.of`, as of all that is not told here.
+        purse: see `MixturePlan.of`, also for all that is not listed here.
         n: private rows.
         d: columns.
         k: components.

@@ -45,7 +45,7 @@ _BLUNT = 0.05
 """Limit of a divergence from which on rows with tails like those of t with 5 degrees of freedom may pass."""
 
 _CERTAIN = 3.5
-"""Rows beyond the components are told as a background from so many standard deviations on ..."""
+"""Rows beyond the components are reported as a background from so many standard deviations on ..."""
 
 _ODD = 0.001
 """... and from this share of all rows."""
@@ -158,7 +158,7 @@ class Fit:
         )
         return (f"the model does not fit the private rows: {'; '.join(said)}. {meant}",)
 
-    def told_as(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """Give what a release says of it among its diagnostics: plain numbers, by name."""
         return {
             "divergence": list(self.divergence),

@@ -108,7 +108,7 @@ class Outside:
             return (text,)
         return (f"{text}. They are too many to be odd rows: do not use these numbers, but look for what they are",)
 
-    def told_as(self, n: int) -> dict[str, Any]:
+    def facts(self, n: int) -> dict[str, Any]:
         """Give what a release says of them among its diagnostics."""
         return {
             "outside": {

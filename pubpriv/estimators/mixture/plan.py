@@ -2,7 +2,7 @@
 
 All decisions here use public facts: n, d, m, k, the budget and the regime found in the public rows. The
 driver executes this object; pricing a run without running it is this object too. A run that looks for k makes a
-second plan when it has found it: what was asked until then stands in both, and both have the same sum.
+second plan when it has found it: both ask the same until then, and both have the same sum.
 """
 
 import math
