@@ -125,7 +125,7 @@ class Frame:
 
         An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well.
         """
-        half = self._without_right
+        half = self.halved
         if not half:
             return self.map(block, out)
         matrix = self._arrays[1]
@@ -136,7 +136,7 @@ class Frame:
         return out
 
     @cached_property
-    def _without_right(self) -> int:
+    def halved(self) -> int:
         """Upper rows of a lower triangular matrix that have zeros in all columns but as many; 0 if it is no such."""
         matrix = self._arrays[1]
         triangular = matrix is not None and matrix.shape[0] == matrix.shape[1] and not np.triu(matrix, 1).any()

@@ -18,6 +18,7 @@ from pubpriv.data.checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms
+from pubpriv.data.norms import KeptNorms
 from pubpriv.errors import InvalidInput
 
 
@@ -42,6 +43,7 @@ class View(Confined):
         block: (d, length).
         weights: (length,) how often each record counts, integers as floats; None: each counts once.
         codes: (length,) places of their categories in the table's list, NaN for none; None: it has no groups.
+        kept: norms that scans of these records keep for the next one; None: they keep none.
     """
 
     def __init__(
@@ -50,10 +52,12 @@ class View(Confined):
         workspace: _Workspace | None = None,
         weights: np.ndarray | None = None,
         codes: np.ndarray | None = None,
+        kept: KeptNorms | None = None,
     ) -> None:
         self.block = block
         self.weights = weights
         self.codes = codes
+        self._kept = kept
         self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
@@ -62,7 +66,11 @@ class View(Confined):
 
     @classmethod
     def of_each(
-        cls, blocks: Iterable[np.ndarray], weights: np.ndarray | None = None, coded: bool = False
+        cls,
+        blocks: Iterable[np.ndarray],
+        weights: np.ndarray | None = None,
+        coded: bool = False,
+        kept: KeptNorms | None = None,
     ) -> Iterator["View"]:
         """View one block after another; they share their arrays, so a view is done with when the next one comes.
 
@@ -70,6 +78,7 @@ class View(Confined):
             blocks: of one length, the last one padded.
             weights: of their records in order, without the padding, which weighs nothing.
             coded: the last row of each block is the codes of its records.
+            kept: norms of the records of all blocks, in order.
         """
         workspace, start = _Workspace(), 0
         for block in blocks:
@@ -79,7 +88,12 @@ class View(Confined):
                 of_rows = weights[start : start + len(own)]
                 own[: len(of_rows)] = of_rows
                 start += len(own)
-            yield cls(block[:-1], workspace, own, block[-1]) if coded else cls(block, workspace, own)
+            records, codes = (block[:-1], block[-1]) if coded else (block, None)
+            yield cls(records, workspace, own, codes, kept)
+            if kept is not None:
+                kept.next_block()
+        if kept is not None:
+            kept.close()
 
     def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
         """Weights of the `wanted` records."""
@@ -90,7 +104,7 @@ class View(Confined):
 
         A processor's cache holds one, and not those of ten components.
         """
-        view = View(self.block, self._workspace, self.weights, self.codes)
+        view = View(self.block, self._workspace, self.weights, self.codes, self._kept)
         view._counts = True
         return view
 
@@ -98,7 +112,9 @@ class View(Confined):
         """Squared norms of the block under `frame`, computed once."""
         found = self._lengths.get(id(frame))
         if found is None:
-            norms = self._norms_alone(frame) if self._counts else self.mapped(frame)[1]
+            norms = None if self._kept is None else self._kept.find(frame)
+            if norms is None:
+                norms = self._norms_alone(frame) if self._counts else self.mapped(frame)[1]
             found = self._lengths[id(frame)] = (frame, norms)
         return found[1]
 
@@ -119,6 +135,8 @@ class View(Confined):
             z = frame.map(self.block, out)
             self._used += 1
             found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
+            if self._kept is not None:
+                self._kept.keep(frame, found[2])
         return found[1], found[2]
 
     def products(self, points: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -19,6 +19,15 @@ def distinct(column: np.ndarray) -> np.ndarray:
     return np.append(values[:1], values[1:][gaps > _EXACT / _LEVELS * gaps.sum()])
 
 
+def typical_step(column: np.ndarray) -> float:
+    """Tell the typical distance of neighbouring values (m,), where most rows share theirs; else 0."""
+    values = distinct(column)
+    if not 1 < len(values) <= len(column) / 2:
+        return 0.0
+    gaps = np.diff(values)
+    return float(np.median(np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))))
+
+
 def lattice(column: np.ndarray) -> float:
     """Find the largest step of which all gaps between values (m,) are multiples; 0: none, or too small to matter."""
     gaps = np.diff(distinct(column))

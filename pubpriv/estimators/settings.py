@@ -22,7 +22,7 @@ class _About:
         help: one sentence or less.
         name: for people, where it is not that of the field.
         choices: of a text; none: any.
-        words: that may stand instead of a number.
+        words: allowed instead of a number.
         least, most: of a number, bounds included.
         above: a number must be larger than this.
         planned: it changes what `pubpriv plan` tells.
@@ -115,5 +115,5 @@ OF_GROUPS = ("by", "by_values")
 
 
 def ungrouped(settings: Grouped) -> dict[str, Any]:
-    """Values by field, without those of groups: what an estimate is told where its table knows the groups."""
+    """Give values by field, without those of groups: what an estimate takes where its table knows the groups."""
     return {name: value for name, value in chosen(settings).items() if name not in OF_GROUPS}

@@ -39,7 +39,7 @@ def declared(unit: str) -> str:
 
 
 def neighbours(person: Sequence[str], dated: bool = False) -> str:
-    """What tables may differ in that cannot be told apart.
+    """Say in what neighbouring tables differ.
 
     Args:
         person: id columns, if the unit is a person.

@@ -190,7 +190,7 @@ class GaussianEstimate(_LawEstimate):
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated; older files do not tell which of the two."""
+        """Say in words what was estimated; older files leave open which of the two."""
         return self.targets.get(str(self.target), "mean and covariance")
 
     @property

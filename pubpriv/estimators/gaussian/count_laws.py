@@ -54,13 +54,13 @@ def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance:
         means = mean_factor * np.maximum((middle - origin) / steps, _LEAST)
         for factor in _VARIANCES:
             variances = factor * np.maximum((sds / steps) ** 2, _LEAST)
-            shares = map(_panjer, means, variances)
+            shares = map(panjer, means, variances)
             counts = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
             rows = origin + steps * np.stack(counts, axis=1)
             yield np.linalg.norm((rows - center) @ matrix.T, axis=1)
 
 
-def _panjer(mean: float, variance: float) -> np.ndarray:
+def panjer(mean: float, variance: float) -> np.ndarray:
     """Shares of the counts 0, 1, ... of that mean and variance; they add up to 1."""
     a = 1 - mean / variance
     b = mean * (1 - a) - a

@@ -17,6 +17,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import unclip_variances
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -31,7 +32,10 @@ _LOUDEST = 0.5
 """No whitened variance is estimated below one noise standard deviation, or this if that is smaller."""
 
 _SPREAD = 0.02, 4.0
-"""A spherical variance changes by no more than these factors in a round."""
+"""A spherical variance changes by no more than these factors in a round, ..."""
+
+_LEAST = 0.02
+"""... and columns of full covariances are taken to be no smaller than by this factor, all together."""
 
 _HELD, _RAISED, _UNCLIPPED = 0.8, 3.0, 8
 """Clipping is undone as if rows filled no more than this share of the squared clip radius; it raises variances by this
@@ -68,7 +72,7 @@ class Round:
         count_sd: noise sd of a count.
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
-        frames: covariances (k, d, d) by which records were whitened.
+        start: the estimate before it: records were whitened by its covariances.
         change: by how many standard errors more passes over strays would still change the mean or covariance of a
             component.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
@@ -79,9 +83,14 @@ class Round:
     count_sd: float
     sum_sd: float
     moment_sd: float
-    frames: tuple[tuple[tuple[float, ...], ...], ...]
+    start: Mixture
     change: float = 0.0
     moved: tuple[float, ...] = ()
+
+    @property
+    def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
+        """Covariances (k, d, d) by which records were whitened."""
+        return self.start.covariances
 
     @property
     def settled(self) -> bool:
@@ -124,6 +133,7 @@ class _RoundAnswer:
         counts: released counts (k,), at least `_SMALLEST` noise sds.
         frames: by which records were whitened, as the question was stored.
         radius: that they were clipped to.
+        start: the estimate whose components they are.
     """
 
     partition: Partition
@@ -132,6 +142,7 @@ class _RoundAnswer:
     counts: np.ndarray
     frames: tuple[Frame, ...]
     radius: float
+    start: Mixture
 
     @classmethod
     def by(
@@ -141,15 +152,17 @@ class _RoundAnswer:
         mixture: Mixture,
         covariance_type: str,
         ask: Ask,
+        laws: CountLaws | None = None,
         regions: Partition | None = None,
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
         cells = scaling.cells(mixture)
-        answer = curator.release(round_question(covariance_type, regions or cells, cells.frames, ask), ask.label)
+        regions = regions or (cells if laws is None else laws.cells(scaling, mixture))
+        answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
         counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
         asked = answer.question
-        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0])
+        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0], mixture)
 
     def less(self, strays: Strays) -> "_RoundAnswer":
         """Take out what strays brought, and put in what they took."""
@@ -166,16 +179,11 @@ class _RoundAnswer:
         centers, matrices = zip(*(scaling.standard(frame) for frame in self.frames), strict=True)
         return np.array(centers), 1 / np.array([np.diag(matrix) for matrix in matrices])
 
-    def round(
-        self,
-        means: np.ndarray | list[np.ndarray],
-        covariances: list[np.ndarray],
-        moment_sd: float,
-        frames: tuple[tuple[tuple[float, ...], ...], ...],
-    ) -> Round:
+    def round(self, means: np.ndarray | list[np.ndarray], covariances: list[np.ndarray], moment_sd: float) -> Round:
         """The round that ends with these means and covariances, in standard coordinates."""
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
-        return Round(estimate, tuple(self.counts.tolist()), self.noise["count"], self.noise["sum"], moment_sd, frames)
+        noise = self.noise["count"], self.noise["sum"], moment_sd
+        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start)
 
 
 @step(title="per-component estimation", private=True)
@@ -186,6 +194,7 @@ def estimate_components(
     mixture: Mixture,
     floors: Floors,
     ask: Ask,
+    counts: CountLaws | None = None,
     regions: Partition | None = None,
 ) -> Round:
     """Weights, means and covariances of all components after one hard-assignment round.
@@ -196,21 +205,22 @@ def estimate_components(
         mixture: the last estimate; records are whitened by its covariances.
         floors: least variances.
         ask: label and price.
+        counts: laws of the rows, where columns count; None: Gaussians.
         regions: which record is whose, a region for each component; None: the likeliest one's.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, regions)
-    return _settled(partial(_full, scaling, mixture, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, counts, regions)
+    return _settled(partial(_full, scaling, mixture, floors, counts), seen, scaling, counts)
 
 
-def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer) -> Round:
+def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with full covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     # records that a component has only because it must not be smaller look like those of the last estimate
     added = counts - np.clip(seen.values["count"], 0, counts)
     spreads_before = mixture.arrays[2]
-    means, covariances, frames = [], [], []
+    means, covariances = [], []
     for j, frame in enumerate(seen.frames):
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
@@ -218,24 +228,30 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
         shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ spreads_before[j] @ whiten.T
         clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
-        values, axes = np.linalg.eigh(clipped)
-        spread = (axes * _unclipped(values, seen.radius)) @ axes.T
-        spread = _shrunk(spread, before, noise["moment"] / counts[j])
+        if laws is None:
+            values, axes = np.linalg.eigh(clipped)
+            spread = (axes * _unclipped(values, seen.radius)) @ axes.T
+        else:
+            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped)
+        spread = _shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
-        frames.append(tuple(map(tuple, (colour @ colour.T).tolist())))
-    return seen.round(means, covariances, noise["moment"], tuple(frames))
+    return seen.round(means, covariances, noise["moment"])
 
 
-def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
+def _settled(
+    read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None
+) -> Round:
     """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
     frames = [scaling.standard(frame) for frame in seen.frames]
     found, changes = read(seen), list[float]()
     for _ in range(_PASSES):
-        if not (isinstance(seen.partition, Cells) and overlapping(found.mixture)):
+        # counts reach further than Gaussian rows
+        if not (isinstance(seen.partition, Cells) and (laws or overlapping(found.mixture))):
             changes = []
             break
-        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture)))
+        stand = () if laws is None else laws.given(scaling, found.mixture, seen.partition)
+        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture, *stand)))
         changes.append(found.off(better))
         if _astray(changes):
             break
@@ -288,22 +304,36 @@ def _believed(length: float, radius: float, sd: float, d: int) -> float:
     return max(0.0, 1.0 - explained) * min(1.0, radius / max(length, 1e-9))
 
 
-def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
-    """Towards the last estimate's shape, by as much of the difference as noise explains.
+def _shrunk(noisy: np.ndarray, before: np.ndarray, colour: np.ndarray, sd: float) -> np.ndarray:
+    """Towards the last estimate's shape, by as much of the difference as noise explains: of variances, and of the rest.
 
-    `noisy` (d, d) has orthogonal-ensemble noise of diagonal sd `sd`, so noise alone moves it by
-    sd^2 d (d + 1) / 2 in squared Frobenius norm. Sampling error is not counted: it is what was asked for.
+    `noisy` (d, d) has orthogonal-ensemble noise of diagonal sd `sd`, so noise alone moves its diagonal by sd^2 d and
+    the rest by sd^2 d (d - 1) / 2 in squared Frobenius norm. The last estimate may know one better than the other.
+    Sampling error is not counted: it is what was asked for.
+
+    Only the shape is: the size is that of the noisy columns, to which `colour` leads back. Whitened by an estimate with
+    noise E, rows have the covariance (1 + E)^-1, whose trace is too large by that of E^2.
     """
-    d = len(noisy)
-    target = before * (max(float(np.trace(noisy)), 0.02 * d) / np.trace(before))
-    distance = float(((noisy - target) ** 2).sum())
-    towards = min(1.0, sd**2 * d * (d + 1) / 2 / max(distance, 1e-12))
-    return floored((1 - towards) * noisy + towards * target, min(sd, _LOUDEST))
+    d, size = len(noisy), _size(noisy, before, colour)
+    away = noisy - size * before
+    diagonal, kept = np.eye(d, dtype=bool), np.ones((d, d))
+    for part, count in ((diagonal, d), (~diagonal, d * (d - 1) / 2)):
+        kept[part] -= min(1.0, sd**2 * count / max(float((away[part] ** 2).sum()), 1e-12))
+    shape = size * before + kept * away
+    return floored(shape * (size / _size(shape, before, colour)), min(sd, _LOUDEST))
+
+
+def _size(covariance: np.ndarray, before: np.ndarray, colour: np.ndarray) -> float:
+    """Tell the variance of a column in units of the last estimate's: the mean of all columns."""
+    now, then = (np.einsum("ij,jk,ik->i", colour, each, colour) for each in (covariance, before))
+    return max(float((now / then).mean()), _LEAST)
 
 
 @step(title="per-component estimation", private=True)
 @one_thread
-def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+def estimate_diagonal(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
     """Weights, means and column variances of all components after one hard-assignment round.
 
     `mixture` has diagonal covariances. Variances are drawn towards those of the last estimate, which are equal after
@@ -311,17 +341,20 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
-    return _settled(partial(_diagonal, scaling, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask, counts)
+    return _settled(partial(_diagonal, scaling, floors, counts), seen, scaling, counts)
 
 
-def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with diagonal covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
     shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
     clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
-    variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
+    if laws is None:
+        variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
+    else:
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped)
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
@@ -329,23 +362,25 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, _LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
-    return seen.round(centers + roots * shifts, covariances, noise["moment"], _squares(roots))
+    return seen.round(centers + roots * shifts, covariances, noise["moment"])
 
 
 @step(title="per-component estimation", private=True)
 @one_thread
-def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+def estimate_spherical(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
     """Weights, means and one variance for each component after one hard-assignment round.
 
     `mixture` has spherical covariances. The round's `moment_sd` is the noise of the one variance, whitened.
 
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
-    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask)
-    return _settled(partial(_spherical, scaling, floors), seen, scaling)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask, counts)
+    return _settled(partial(_spherical, scaling, floors, counts), seen, scaling, counts)
 
 
-def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Make a round with spherical covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
@@ -353,19 +388,20 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
-    factors = np.clip([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped], *_SPREAD)
+    shifts = _within(noisy, seen.radius)
+    factors = np.array([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
+    if laws is not None:
+        alike = np.repeat(clipped[:, None], d, axis=1)
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, alike)
+        factors = variances.mean(axis=1)
+    factors = np.clip(factors, *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
-    means = centers + roots * _within(noisy, seen.radius)
-    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d, _squares(roots))
+    means = centers + roots * shifts
+    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d)
 
 
 def _within(shifts: np.ndarray, radius: float) -> np.ndarray:
     """Shifts (k, d) no longer than the radius that no record is beyond."""
     lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
     return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))
-
-
-def _squares(roots: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Diagonal covariances by which records were whitened, from column sds (k, d)."""
-    return tuple(tuple(map(tuple, np.diag(root**2).tolist())) for root in roots)

@@ -152,7 +152,7 @@ class Coverage:
 
 
 def cover(
-    run: Execution, rows: PublicTable, scaling: Scaling, seen: Outline, most: int, asks: dict[str, Ask]
+    run: Execution, rows: PublicTable, scaling: Scaling, seen: Outline, most: int, clusters: int, asks: dict[str, Ask]
 ) -> Coverage:
     """Ask what the public rows lack, and give what the run goes on with.
 
@@ -162,12 +162,13 @@ def cover(
         scaling: of these.
         seen: their outline.
         most: components, or the most that there may be.
+        clusters: that scalings are made for; see `precondition`.
         asks: by name, of `coverage_questions`; none: nothing is asked.
     """
     known = Coverage(rows, scaling, rows)
     if SUPPORT in asks:
         support = run(_support, scaling, seen, asks[SUPPORT])
-        known = _without(run, known, seen, support, most)
+        known = _without(run, known, seen, support, most, clusters)
         if known.rows is not rows:
             seen = run(outline, known.rows, known.scaling, most)
     if UNCOVERED not in asks or not seen.distance:
@@ -307,7 +308,7 @@ def _frame(scaling: Scaling, seen: Outline, center: np.ndarray | None = None) ->
     return scaling.frame(origin, np.diag(1 / units))
 
 
-def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, most: int) -> Coverage:
+def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, most: int, clusters: int) -> Coverage:
     """Leave out the public rows that stand for no private ones, unless too few would be left."""
     from scipy.spatial.distance import cdist
 
@@ -324,7 +325,7 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, 
     return replace(
         known,
         rows=rows,
-        scaling=run(precondition, rows),
+        scaling=run(precondition, rows, clusters),
         starts=rows,
         asked=asked,
         facts={"public_rows_left_out": out},
@@ -340,7 +341,7 @@ def _concluded(
     facts = known.facts | {"added": len(added), "component": bool(added)}
     text = f"about {found.count / n:.0%} of the private rows lie where no public row is"
     if added:
-        drawn = np.array(scaling.location) + np.array(scaling.scale) * np.array(added)
+        drawn = scaling.restore(np.array(added))
         steps = np.array(seen.steps) * np.array(scaling.scale)
         whole = rows.rows[0] + np.rint((drawn - rows.rows[0]) / np.where(steps > 0, steps, 1.0)) * steps
         drawn = np.where(steps > 0, whole, drawn)

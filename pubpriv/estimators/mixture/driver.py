@@ -149,10 +149,12 @@ def _whole(
     scene, ways, covered = _surveyed(run, rows, settings, purse)
     course = _course(scene, ways, covered.asked)
     curator.expect(course.surely)
+    # while noise is drawn; a ladder may end with another number of components
+    public = None if course.ladder else run(public_model, scene.rows, scene.scaling, course.plan.n_components)
     last, shape, climbed, plan = _measured(scene, course)
     course = replace(course, plan=plan)
     verdict = verdict_of(last, shape.kind, plan, climbed)
-    model = _judged(scene, course, last, shape, verdict.noise)
+    model = _judged(scene, course, last, shape, verdict.noise, public)
     known = course.layout, plan, course.regime, last, shape
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have walked to rows that no public row is near: then counts agree with the model
@@ -195,15 +197,15 @@ def _surveyed(
     run: Execution, rows: PublicTable, settings: MixtureSettings, purse: Purse
 ) -> tuple[Scene, Ways, Coverage]:
     """Look at the public rows, check every plan that they leave open, and ask what they lack."""
-    scaling = run(precondition, rows)
-    most = min(settings.most, len(rows.rows))
+    most, clusters = min(settings.most, len(rows.rows)), settings.clusters(len(rows.rows))
+    scaling = run(precondition, rows, clusters)
     groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
     ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
     if not ways.looked_for:
         # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
         run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
     run.curator.rehearse(*ways.questions())
-    covered = cover(run, rows, scaling, seen, most, ways.coverage)
+    covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
     return Scene(run, covered.rows, covered.scaling, settings, covered.starts), ways, covered
@@ -239,10 +241,13 @@ def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
     return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]
 
 
-def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
+def _judged(
+    scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...], public: Mixture | None
+) -> _Judged:
     """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
     run, scaling, plan = scene.run, scene.scaling, course.plan
-    fallback = shaped(run(public_model, scene.rows, scaling, len(last.counts)), scene.covariance_type, scaling)
+    public = public or run(public_model, scene.rows, scaling, len(last.counts))
+    fallback = shaped(public, scene.covariance_type, scaling)
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
     guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard, ahead)
     weights = run(_count_weights, last)
@@ -388,8 +393,7 @@ def _refine(
 
 
 def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    if scene.covariance_type == "diag":
-        return run(estimate_diagonal, scene.scaling, start, floors, ask)
-    if scene.covariance_type == "spherical":
-        return run(estimate_spherical, scene.scaling, start, floors, ask)
-    return run(estimate_components, scene.scaling, start, floors, ask)
+    measure = {"diag": estimate_diagonal, "spherical": estimate_spherical}.get(
+        scene.covariance_type, estimate_components
+    )
+    return run(measure, scene.scaling, start, floors, ask, scene.counts(start))

@@ -102,5 +102,7 @@ def _floor(units: np.ndarray | None, scaling: Scaling) -> list[float]:
     Components of a far group of public rows, or of one inside another, are held to that group's units, which may be
     smaller than the whole table's; then it is the least of all groups.
     """
-    least = 1.0 if units is None else units.min(axis=0)
+    least = np.ones(len(scaling.scale)) if units is None else units.min(axis=0)
+    if scaling.shape:
+        least = np.sqrt(np.array(scaling.shape) ** 2 @ least**2)
     return list((FLOOR * (least * np.array(scaling.scale)) ** 2).tolist())

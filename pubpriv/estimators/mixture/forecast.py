@@ -53,7 +53,7 @@ class MixtureCase:
         """Read the case from public rows, which are checked as the driver checks them."""
         public = checked_public(public, public.columns, settings)
         (m, d), k = public.rows.shape, _most(settings, len(public.rows))
-        scaling = precondition(public)
+        scaling = precondition(public, settings.clusters(m) if settings.method == "auto" else 0)
         if settings.method == "bks-ample":
             return cls(d, m, settings, 1, _paper(settings))
         if settings.method == "bks-scarce":

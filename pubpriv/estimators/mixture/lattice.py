@@ -3,21 +3,27 @@
 import numpy as np
 
 from pubpriv.estimators.lattice import lattice, rounded
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.released.law import Mixture
 
 _LEFT = 0.05
 """Least share of a variance that is left when what rounding adds to it is taken out."""
 
 
-def drawn_rows(mixture: Mixture, public: np.ndarray, count: int) -> np.ndarray:
-    """Rows (count, d) from a mixture, rounded as the public rows (m, d) are; the seed is fixed, so they are public.
+def drawn_rows(mixture: Mixture, public: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
+    """Rows (count, d) from a mixture, on the lattice of the public rows (m, d); they are public, for the seed is fixed.
+
+    Where all columns count, they are of the laws of counts with the same moments; else they are rounded.
 
     A rounded column has the variance of what was rounded and a twelfth of its squared step (Sheppard's correction). A
     mixture that was fitted to rounded rows has both, so that part is taken out before rows are drawn and rounded.
     """
+    laws = CountLaws.of(mixture, public)
+    if laws is not None:
+        return laws.sample(mixture, count, seed)
     steps = np.array([lattice(column) for column in public.T])
     weights, means, covariances = mixture.arrays
-    rows = Mixture.of(weights, means, [_sharpened(own, steps**2 / 12) for own in covariances]).sample(count, seed=0)
+    rows = Mixture.of(weights, means, [_sharpened(own, steps**2 / 12) for own in covariances]).sample(count, seed)
     return rounded(rows, public[0], steps)
 
 

@@ -1,7 +1,7 @@
 """Whether a released mixture fits the private rows: their counts against those that the model predicts.
 
-One `JointCounts` release, over regions that were fixed before the last round: shells of the distance from a record's
-component, which show tails, odd rows and covariances that are too wide, and shells of its distance along that
+One `JointCounts` release, over the cells of the last round, which were fixed before it: shells of the distance from a
+record's component, which show tails, odd rows and covariances that are too wide, and shells of its distance along that
 component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
 own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
 rounded where the public rows are rounded. Distances have no sign, so a slight skew, as that of large counts, is none.
@@ -10,6 +10,7 @@ rounded where the public rows are rounded. Distances have no sign, so a slight s
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 DRAWN = 20_000
 """Rows that are drawn from the model."""
 
-_BLOCK = 4_000
+_BLOCK = 5_000
 """... and mapped at a time: a processor's cache holds them."""
 
 
@@ -190,18 +191,16 @@ def check_fit(
         curator: the run.
         scaling: of the standard coordinates.
         public: rows, whose lattices the drawn rows are put on.
-        last: the round that was measured last; its frames fix the regions.
+        last: the round that was measured last; the estimate before it fixes the regions.
         mixture: the model that is released, in standard coordinates.
         noise: spectral noise in the covariance of each component.
         ask: for shells, and shells along axes.
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
-    weights, means, _ = last.mixture.arrays
-    d = means.shape[1]
-    before = Mixture.of(weights, means, last.frames)
-    cells = scaling.cells_for_lengths(before)
-    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before, noise))
+    d = len(scaling.location)
+    cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
+    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, last.start, noise))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     clear = np.array(noise) < _TELLING
     judged = [divergence(*each.inner(clear), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]
@@ -278,11 +277,17 @@ def counted(
 
 
 def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
-    """Share of the rows of a model in each region, by rows that are drawn from it."""
-    drawn = drawn_rows(model, public, DRAWN)
-    blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, DRAWN, _BLOCK))
+    """Share of the rows of a model in each region, by rows that are drawn from it, half of them in each thread."""
+    with ThreadPoolExecutor(2) as threads:
+        return np.asarray(sum(threads.map(partial(_drawn_counts, question, model, public), range(2))) / DRAWN)
+
+
+def _drawn_counts(question: JointCounts, model: Mixture, public: np.ndarray, seed: int) -> np.ndarray:
+    """Counts of half of the drawn rows."""
+    drawn = drawn_rows(model, public, DRAWN // 2, seed)
+    blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, len(drawn), _BLOCK))
     with row_by_row():
-        return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)) / DRAWN)
+        return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)))
 
 
 def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clumped: float = 1.0) -> tuple[float, float]:

@@ -158,8 +158,7 @@ def _public_cells(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Public mean, spherical variance and number of public points of each cell, in standard coordinates."""
     points, units = np.array(groups.points), np.array(groups.units)
-    raw = points * np.array(scaling.scale) + np.array(scaling.location)
-    labels = partition.assign(View(raw.T))
+    labels = partition.assign(View(scaling.restore(points).T))
     k, d = len(seeds.groups), points.shape[1]
     centers, variances = np.empty((k, d)), np.full(k, np.nan)
     for j, group in enumerate(seeds.groups):

@@ -11,10 +11,12 @@ components:
 | mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
 | covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
 
-These are the fourth moments of Gaussian rows. Where too few rows tell whether they are Gaussian, what is not known of
-them is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
+These are the fourth moments of Gaussian rows; of variances those of counts, where all columns count. Where too few
+rows tell whether they are Gaussian, what is not known of them is counted as sampling: it makes errors of covariances
+wider by `_LAW_UNKNOWN`.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
@@ -44,6 +47,8 @@ def released(
     blunt: bool = False,
 ) -> MixtureEstimate:
     """The model in the data's own units, components by falling weight; `blunt`: see `Fit.blunt`."""
+    chosen = scaling.straight(chosen)
+    last = _straight(last, scaling) if last else None
     weights, means, covariances = chosen.arrays
     order = np.argsort(-weights, kind="stable")
     location, scale = np.array(scaling.location), np.array(scaling.scale)
@@ -57,6 +62,9 @@ def released(
     statement = curator.statement()
     errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
     errors = curator.size.widened(errors) if last else errors
+    laws = CountLaws.of(mixture, rows.rows) if last else None
+    if laws is not None:
+        errors["covariances"] = _of_counts(errors["covariances"], laws.excess(mixture))
     if blunt and last:
         errors["covariances"] = _wider(**errors["covariances"])
     return MixtureEstimate(
@@ -72,6 +80,13 @@ def released(
     )
 
 
+def _straight(last: Round, scaling: Scaling) -> Round:
+    """Give what errors need of a round in coordinates of columns."""
+    if not scaling.shape:
+        return last
+    return replace(last, mixture=scaling.straight(last.mixture), start=scaling.straight(last.start))
+
+
 def _standard_errors(
     last: Round | None, order: np.ndarray, scaling: Scaling, n: int, m: int, chosen: Mixture
 ) -> dict[str, Any]:
@@ -84,7 +99,7 @@ def _standard_errors(
         scaling: of the standard coordinates.
         n: private rows.
         m: public rows.
-        chosen: the model in standard coordinates.
+        chosen: the model in coordinates of columns.
     """
     weights, _, covariances = (values[order] for values in chosen.arrays)
     counts = np.array(last.counts)[order] if last else np.maximum(weights * m, 1.0)
@@ -112,6 +127,13 @@ def _standard_errors(
             / per,
         },
     }
+
+
+def _of_counts(errors: dict[str, np.ndarray], excess: np.ndarray) -> dict[str, np.ndarray]:
+    """Give sampling errors of variances the fourth moments of counts, from their excess kurtosis (k, d)."""
+    sampling = errors["sampling"].copy()
+    np.einsum("kii->ki", sampling)[:] *= np.sqrt(1 + excess / 2)
+    return errors | {"sampling": sampling}
 
 
 def _wider(sampling: np.ndarray, privacy: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,7 +1,8 @@
 """Precondition: public location and scale of every column, so that nothing later depends on units.
 
 Source: the idea of Bie, Kamath and Singhal 2022, algorithm 1, in its weakest and most robust form: a diagonal
-map from public rows. It costs nothing, and it defines the covariance floor.
+map from public rows, and more only where public clusters are narrow (`narrow`). It costs nothing, and it defines the
+covariance floor.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.lattice import typical_step
+from pubpriv.estimators.mixture.narrow import narrow_shape
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
@@ -24,25 +27,41 @@ FLOOR = 0.0025
 @public_value
 @dataclass(frozen=True)
 class Scaling:
-    """u = (x - location) / scale, column by column.
+    """u = (x - location) / scale, column by column; or S^-1 of that.
 
     Attributes:
         location: public means.
         scale: public standard deviations; 1 for a column that is constant in the public rows.
         notes: what a reader should know of columns that are constant or computed from others.
+        shape: (d, d) S, where components are narrow along directions across the columns; (): the identity.
     """
 
     location: tuple[float, ...]
     scale: tuple[float, ...]
     notes: tuple[str, ...] = ()
+    shape: tuple[tuple[float, ...], ...] = ()
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """Rows (m, d) in standard coordinates."""
-        return np.asarray((rows - np.array(self.location)) / np.array(self.scale))
+        rows = (rows - np.array(self.location)) / np.array(self.scale)
+        return np.asarray(rows @ np.linalg.inv(self.shape).T if self.shape else rows)
+
+    def restore(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (m, d) of standard coordinates in the table's own units: the inverse of `apply`."""
+        rows = rows @ np.array(self.shape).T if self.shape else rows
+        return np.asarray(np.array(self.location) + np.array(self.scale) * rows)
+
+    def straight(self, mixture: Mixture) -> Mixture:
+        """A mixture of standard coordinates in those of columns, where each is (x - location) / scale."""
+        if not self.shape:
+            return mixture
+        weights, means, covariances = mixture.arrays
+        shape = np.array(self.shape)
+        return Mixture.of(weights, means @ shape.T, shape @ covariances @ shape.T)
 
     def undo(self, mixture: Mixture) -> Mixture:
         """A mixture of standard coordinates in the table's own units."""
-        weights, means, covariances = mixture.arrays
+        weights, means, covariances = self.straight(mixture).arrays
         scale = np.array(self.scale)
         return Mixture.of(weights, np.array(self.location) + scale * means, np.outer(scale, scale) * covariances)
 
@@ -53,14 +72,14 @@ class Scaling:
 
     def frame(self, center: np.ndarray, matrix: np.ndarray) -> Frame:
         """The frame z = matrix (u - center) as a map of the table's own units."""
-        scale = np.array(self.scale)
-        return Frame.of(np.array(self.location) + scale * center, matrix / scale)
+        matrix = matrix @ np.linalg.inv(self.shape) if self.shape else matrix
+        return Frame.of(self.restore(center), matrix / np.array(self.scale))
 
     def standard(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(center, matrix) of `frame` in standard coordinates: the inverse of `frame`."""
         center, matrix = frame.dense()
-        scale = np.array(self.scale)
-        return (center - np.array(self.location)) / scale, matrix * scale
+        matrix = matrix * np.array(self.scale)
+        return self.apply(center), matrix @ np.array(self.shape) if self.shape else matrix
 
     def cells(self, mixture: Mixture) -> Cells:
         """Give each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
@@ -81,8 +100,11 @@ class Scaling:
 
 
 @step(title="precondition")
-def precondition(public: PublicTable) -> Scaling:
-    """The scaling of public rows (m, d), with a note on every constant or collinear column."""
+def precondition(public: PublicTable, clusters: int = 0) -> Scaling:
+    """The scaling of public rows (m, d), with a note on every constant or collinear column.
+
+    It has a `shape` where rows are in at most so many `clusters`, and these are narrow; 0: column by column only.
+    """
     rows = public.rows
     with np.errstate(over="ignore", invalid="ignore"):
         location, scale = rows.mean(axis=0), rows.std(axis=0)
@@ -97,14 +119,32 @@ def precondition(public: PublicTable) -> Scaling:
         for name, constant in zip(public.columns, tiny, strict=True)
         if constant
     ]
+    standard = (rows - location) / scale
+    collinear = _collinear(standard, tiny)
     notes += [
         f"column {public.columns[j]} is a linear combination of other columns in the public rows: "
         "the covariance floor keeps its variance positive"
-        for j in _collinear((rows - location) / scale, tiny)
+        for j in collinear
     ]
     if public.dropped:
         notes.append(f"{public.dropped} public rows with a missing or infinite value were left out")
-    return Scaling(tuple(location.tolist()), tuple(scale.tolist()), tuple(notes))
+    tiny[collinear] = True
+    shape = _shape(standard, tiny, clusters) if clusters else ()
+    return Scaling(tuple(location.tolist()), tuple(scale.tolist()), tuple(notes), shape)
+
+
+def _shape(rows: np.ndarray, singular: np.ndarray, clusters: int) -> tuple[tuple[float, ...], ...]:
+    """Give the shape of clusters in the columns that take many values and are not `singular`; see `Scaling`."""
+    distinct = np.unique(rows, axis=0)
+    smooth = np.flatnonzero(
+        [not bad and not typical_step(column) for column, bad in zip(distinct.T, singular, strict=True)]
+    )
+    found = narrow_shape(distinct[:, smooth], clusters)
+    if found is None:
+        return ()
+    shape = np.eye(rows.shape[1])
+    shape[np.ix_(smooth, smooth)] = found
+    return tuple(map(tuple, shape.tolist()))
 
 
 def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:

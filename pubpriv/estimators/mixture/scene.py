@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.shapes import shaped
@@ -24,6 +25,10 @@ class Scene:
     def covariance_type(self) -> str:
         """Give the type that was asked for."""
         return self.settings.covariance_type
+
+    def counts(self, mixture: Mixture) -> CountLaws | None:
+        """Tell from the public rows how the columns of a mixture's components count, if all do."""
+        return CountLaws.of(self.scaling.undo(mixture), self.rows.rows)
 
     def start(self, mixture: Mixture) -> Mixture:
         """Give a start covariances of the wanted type."""

@@ -144,6 +144,10 @@ class MixtureSettings(Grouped):
             return self.known
         return self.max_components if self.min_weight is None else min(self.max_components, int(1 / self.min_weight))
 
+    def clusters(self, m: int) -> int:
+        """Most clusters of m public rows that components of full covariances may be narrow like; 0: those are not."""
+        return min(self.most, m) if self.covariance_type in ("full", "auto") else 0
+
     @property
     def smallest_weight(self) -> float:
         """w_min: what was given, or that of components of equal weight."""

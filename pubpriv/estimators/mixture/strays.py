@@ -46,7 +46,14 @@ def overlapping(mixture: Mixture) -> bool:
     )
 
 
-def strays(cells: Cells, frames: list[tuple[np.ndarray, np.ndarray]], radius: float, model: Mixture) -> Strays:
+def strays(
+    cells: Cells,
+    frames: list[tuple[np.ndarray, np.ndarray]],
+    radius: float,
+    model: Mixture,
+    rows: np.ndarray | None = None,
+    takers: np.ndarray | None = None,
+) -> Strays:
     """Tell what a partition does to the totals of a model's components.
 
     Args:
@@ -54,16 +61,20 @@ def strays(cells: Cells, frames: list[tuple[np.ndarray, np.ndarray]], radius: fl
         frames: (center, matrix) of each cell in standard coordinates: how its rows are mapped.
         radius: to which mapped rows are clipped.
         model: whose rows they are, in standard coordinates.
+        rows: (k, count, d) that stand for those of each component; None: a Gaussian's.
+        takers: (k * count,) component that each of these is given to; None: the likeliest by frames.
     """
     weights, means, covariances = model.arrays
     k, d = means.shape
-    each = _DRAWN // k
-    noise = np.random.default_rng(0).standard_normal((k, each, d))
-    rows = np.concatenate([m + z @ np.linalg.cholesky(c).T for m, z, c in zip(means, noise, covariances, strict=True)])
-    owners = np.repeat(np.arange(k), each)
+    if rows is None:
+        noise = np.random.default_rng(0).standard_normal((k, _DRAWN // k, d))
+        rows = np.stack([m + z @ np.linalg.cholesky(c).T for m, z, c in zip(means, noise, covariances, strict=True)])
+    each = rows.shape[1]
+    rows, owners = rows.reshape(-1, d), np.repeat(np.arange(k), each)
     mapped = [(rows - center) @ matrix.T for center, matrix in frames]
     squares = np.stack([np.einsum("ij,ij->i", own, own) for own in mapped])
-    takers = np.argmax(np.array(cells.offsets)[:, None] - squares / 2, axis=0)
+    if takers is None:
+        takers = np.argmax(np.array(cells.offsets)[:, None] - squares / 2, axis=0)
     away = np.flatnonzero(takers != owners)
     shares = weights[owners[away]] / each
     counts, sums, moments = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))

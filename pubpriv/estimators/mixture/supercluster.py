@@ -14,7 +14,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.lattice import distinct
+from pubpriv.estimators.lattice import typical_step
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scale_tree import nested_groups, scale_groups
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
@@ -126,17 +126,8 @@ def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.nda
     rows = rows[:: -(-len(rows) // most)]
     # rows that are there twice are no sign of steps; in one column they cannot be told apart
     distinct = rows if rows.shape[1] == 1 else np.unique(rows, axis=0)
-    steps = np.array([_step(column) for column in distinct.T])
+    steps = np.array([typical_step(column) for column in distinct.T])
     return rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape), steps
-
-
-def _step(column: np.ndarray) -> float:
-    """The typical distance of neighbouring values, where most rows share theirs; else 0."""
-    values = distinct(column)
-    if not 1 < len(values) <= len(column) / 2:
-        return 0.0
-    gaps = np.diff(values)
-    return float(np.median(np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))))
 
 
 def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What a learner without privacy makes of each block of rows.
 
 Source: Arbas, Ashtiani and Liaw 2023, algorithm 1, lines 1 and 2. The paper runs the learner of Moitra and Valiant
-(theorem 6.5, corollary 6.6), which nobody has built; any function may stand in its place: privacy does not rest on it.
+(theorem 6.5, corollary 6.6), which nobody has built; any function may replace it: privacy does not rest on it.
 """
 
 import warnings

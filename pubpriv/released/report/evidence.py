@@ -1,6 +1,6 @@
 """What a release knows of its own fit, in sentences: rows beyond the clip, rows that the model does not explain.
 
-All of it stands in the diagnostics, as estimators tell it; what one does not tell is left out here.
+All of it comes from the diagnostics that estimators write; what a release lacks is left out.
 """
 
 from collections.abc import Mapping

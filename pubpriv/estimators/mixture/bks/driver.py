@@ -106,9 +106,9 @@ def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, fl
     """Every group's Gaussian and weight, round by round, each from the estimate before it."""
     first, *others = plan.rounds
     rounds = [run.at(f"{number} of {1 + len(others)}") for number in range(1, 2 + len(others))]
-    last = rounds[0](estimate_components, scaling, mixture, floors, first, tree.partition)
+    last = rounds[0](estimate_components, scaling, mixture, floors, first, None, tree.partition)
     for here, ask in zip(rounds[1:], others, strict=True):
-        last = here(estimate_components, scaling, last.mixture, floors, ask, tree.partition)
+        last = here(estimate_components, scaling, last.mixture, floors, ask, None, tree.partition)
     return last
 
 

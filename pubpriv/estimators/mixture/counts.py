@@ -1,0 +1,181 @@
+"""Components whose columns all count something: no Gaussians, but of laws that a mean and a variance tell.
+
+Rows of small counts reach further above their mean than Gaussian rows, and never below their least value. Taken for
+Gaussian ones, what a clip takes from their tail is not put back, their variances vary more than is said, and their
+counts contradict the model. So the law that both moments tell (`panjer`) stands in the Gaussian's place in all three.
+Columns depend on one another as Gaussian ones of the same covariance do. Public, or made of released numbers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.regions import Cells, View
+from pubpriv.estimators.gaussian.count_laws import panjer
+from pubpriv.estimators.lattice import lattice
+from pubpriv.estimators.mixture.linear import floored
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.released.law import Mixture, log_density
+
+_HEAPED = 0.3
+"""Columns count if so large a share of the public rows has the least value of its component: the least that half as
+large a share of the component's own rows have, for a row of another's tail may be among them."""
+
+_LEAST = 1e-3
+"""Means and variances in steps are at least this."""
+
+_CELLS, _FEWEST, _MOST = 100_000, 5_000, 10_000
+"""Rows that stand for a component's: so many cells, within these bounds, ..."""
+
+_PASSES = 5
+"""... as often as what they lose to the clip is put back, ..."""
+
+_TINY = 1e-3
+"""... with whitened variances of at least this."""
+
+_SHIFTS, _RANGE = (0.0, 0.25, 0.5, 0.75, 1.0), 0.0005
+"""Parts of the way from a component's mean to the middle of its range that are tried as where it lies, for the question
+whose a row is: rows above it are further off than those below. The range leaves out so many at either end."""
+
+
+@public_value
+@dataclass(frozen=True)
+class CountLaws:
+    """From which value on the columns of each component count, and in which steps: both in the table's own units.
+
+    Attributes:
+        origins: (k, d).
+        steps: (d,).
+    """
+
+    origins: tuple[tuple[float, ...], ...]
+    steps: tuple[float, ...]
+
+    @classmethod
+    def of(cls, mixture: Mixture, public: np.ndarray) -> "CountLaws | None":
+        """Read them from public rows (m, d), each of its likeliest component; None: not all columns count.
+
+        Where others do not, they may have any tail.
+        """
+        if len(public) < len(mixture.weights):
+            return None
+        steps = []
+        for column in public.T:
+            steps.append(lattice(column))
+            if not steps[-1]:
+                return None
+        weights, means, covariances = mixture.arrays
+        k = len(weights)
+        each = [log_density(weights[[j]], means[[j]], covariances[[j]], public) for j in range(k)]
+        owners = np.argmax(each, axis=0)
+        if len(np.unique(owners)) < k:
+            return None
+        origins = np.array([[_heap(column) for column in public[owners == j].T] for j in range(k)])
+        heaped = (np.abs(public - origins[owners]) < np.array(steps) / 2).mean(axis=0)
+        return cls(tuple(map(tuple, origins.tolist())), tuple(steps)) if (heaped >= _HEAPED).all() else None
+
+    def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
+        """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""
+        weights, means, covariances = mixture.arrays
+        ends = np.rint(np.cumsum(weights) / weights.sum() * count).astype(int)
+        sizes = np.diff(ends, prepend=0)
+        parts = zip(range(len(weights)), means, covariances, sizes, strict=True)
+        return np.concatenate([self._rows(*part, seed) for part in parts])
+
+    def rows_of_each(self, mixture: Mixture) -> np.ndarray:
+        """Rows (k, count, d) that stand for those of each component."""
+        return np.stack(
+            [self._rows(j, *part, self._count) for j, part in enumerate(zip(*mixture.arrays[1:], strict=True))]
+        )
+
+    def given(self, scaling: Scaling, mixture: Mixture, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (k, count, d) that stand for those of each component, and the cell (k * count,) of each.
+
+        Mixture and rows are in standard coordinates.
+        """
+        rows = self.rows_of_each(scaling.undo(mixture))
+        return scaling.apply(rows), cells.assign(View(rows.reshape(-1, rows.shape[-1]).T))
+
+    def cells(self, scaling: Scaling, mixture: Mixture) -> Cells:
+        """Give each record to a component, by cells that lose the fewest of the rows that stand for each.
+
+        Args:
+            scaling: of the standard coordinates.
+            mixture: in these.
+        """
+        weights, _, covariances = mixture.arrays
+        model = scaling.undo(mixture)
+        rows = self.rows_of_each(model)
+        view, owners = View(rows.reshape(-1, rows.shape[-1]).T), np.repeat(np.arange(len(rows)), rows.shape[1])
+        low, high = np.quantile(rows, (_RANGE, 1 - _RANGE), axis=1)
+        means = np.array(model.means)
+        lying = [means + shift * ((low + high) / 2 - means) for shift in _SHIFTS]
+        tried = [scaling.cells(Mixture.of(weights, scaling.apply(places), covariances)) for places in lying]
+        return min(tried, key=lambda cells: float((weights[owners] * (cells.assign(view) != owners)).sum()))
+
+    def unclipped(
+        self, component: int, frame: Frame, radius: float, shift: np.ndarray, spread: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (d,) and covariance (d, d) of mapped rows from those of the rows clipped to a radius."""
+        origin, matrix = frame.dense()
+        colour = np.linalg.inv(matrix)
+        mean, covariance = shift, spread
+        for _ in range(_PASSES):
+            held = floored(covariance, _TINY)
+            rows = self._rows(component, origin + colour @ mean, colour @ held @ colour.T, self._count)
+            z = (rows - origin) @ matrix.T
+            lengths = np.linalg.norm(z, axis=1, keepdims=True)
+            kept = z * np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
+            mean = shift + (z - kept).mean(axis=0)
+            covariance = spread + np.atleast_2d(np.cov(z.T) - np.cov(kept.T))
+        return mean, covariance
+
+    def unclipped_columns(
+        self, frames: tuple[Frame, ...], radius: float, shifts: np.ndarray, variances: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same of every component, of variances alone: means and variances (k, d)."""
+        parts = zip(frames, shifts, variances, strict=True)
+        found = [self.unclipped(j, frame, radius, shift, np.diag(own)) for j, (frame, shift, own) in enumerate(parts)]
+        return np.array([mean for mean, _ in found]), np.array([np.diag(spread) for _, spread in found])
+
+    def excess(self, mixture: Mixture) -> np.ndarray:
+        """Excess kurtosis (k, d) of the columns of each component."""
+        _, means, covariances = mixture.arrays
+        found = np.empty_like(means)
+        for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+            for i, shares in enumerate(self._shares(j, mean, np.sqrt(np.diag(covariance)))):
+                off = np.arange(len(shares)) - shares @ np.arange(len(shares))
+                found[j, i] = shares @ off**4 / (shares @ off**2) ** 2 - 3
+        return found
+
+    @property
+    def _count(self) -> int:
+        """How many rows stand for a component's."""
+        return min(max(_CELLS // len(self.steps), _FEWEST), _MOST)
+
+    def _shares(self, component: int, mean: np.ndarray, sds: np.ndarray) -> list[np.ndarray]:
+        """Shares of the counts 0, 1, ... of each column."""
+        steps = np.array(self.steps)
+        means = np.maximum((mean - np.array(self.origins[component])) / steps, _LEAST)
+        return [panjer(*each) for each in zip(means, np.maximum((sds / steps) ** 2, _LEAST), strict=True)]
+
+    def _rows(self, component: int, mean: np.ndarray, covariance: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
+        """Rows (count, d) that stand for those of a component: evenly in each column."""
+        from scipy.special import ndtr, ndtri
+
+        sds = np.sqrt(np.diag(covariance))
+        values, vectors = np.linalg.eigh(covariance / np.outer(sds, sds))
+        generator, column = np.random.default_rng([component, seed]), ndtri((np.arange(count) + 0.5) / max(count, 1))
+        even = np.stack([generator.permutation(column) for _ in sds], axis=1)
+        ranks = ndtr(even @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+        shares = self._shares(component, mean, sds)
+        counts = [np.searchsorted(np.cumsum(own)[:-1], rank) for own, rank in zip(shares, ranks.T, strict=True)]
+        return np.asarray(np.array(self.origins[component]) + np.array(self.steps) * np.stack(counts, axis=1))
+
+
+def _heap(column: np.ndarray) -> float:
+    """Find the least value that many rows (m,) share; the least of all, if there is none."""
+    values, counts = np.unique(column, return_counts=True)
+    return float(values[np.argmax(counts >= _HEAPED / 2 * len(column))])

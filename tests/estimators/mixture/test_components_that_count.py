@@ -1,0 +1,96 @@
+"""Components whose columns are small counts: rows of the law that both moments tell, not a Gaussian's."""
+
+import numpy as np
+import pytest
+from test_pipeline import fit
+
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.mixture.counts import CountLaws
+from pubpriv.estimators.mixture.lattice import drawn_rows
+from pubpriv.released.law import Mixture
+
+RATE, APART = 0.5, 12.0
+"""Of counts in halves; between two components, in each column."""
+
+
+def counted(n, d, seed, rate=RATE):
+    """Rows (n, d) of two components of Poisson counts, and their components."""
+    generator = np.random.default_rng(seed)
+    own = generator.integers(2, size=n)
+    return 0.5 * (generator.poisson(rate, (n, d)) + 2 * APART * own[:, None]), own
+
+
+def truth(d, rate=RATE):
+    means = 0.5 * rate + APART * np.arange(2)[:, None] * np.ones(d)
+    return Mixture.of([0.5, 0.5], means, [0.25 * rate * np.eye(d)] * 2)
+
+
+def laws(d):
+    return CountLaws.of(truth(d), counted(40, d, 0)[0])
+
+
+def test_origins_and_steps_are_read_from_public_rows():
+    """Each component counts from its own least value, and a row of another's tail among its own does not move that."""
+    assert laws(2) == CountLaws(((0.0, 0.0), (APART, APART)), (0.5, 0.5))
+    rows = np.r_[counted(40, 2, 0)[0], [[APART - 2.0] * 2]]
+    assert CountLaws.of(truth(2), rows) == laws(2)
+
+
+@pytest.mark.parametrize(
+    "public",
+    [
+        np.c_[counted(40, 1, 0)[0], np.random.default_rng(0).normal(size=40)],
+        np.rint(np.random.default_rng(0).normal(size=(40, 2), scale=4.0)) + APART * (np.arange(40) % 2)[:, None],
+        counted(40, 2, 0)[0][:0],
+        counted(40, 2, 0)[0][:1],
+    ],
+)
+def test_others_do_not_count(public):
+    """A column of any values, numbers that are rounded, and no rows of some component."""
+    assert CountLaws.of(truth(2), public) is None
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_clipping_is_undone(d):
+    """Moments of clipped rows become those of the rows; a tenth of the variance was lost."""
+    rows = counted(400_000, d, 1)[0]
+    rows = rows[rows[:, 0] < APART / 2]
+    z = (rows - 0.25) / np.sqrt(0.125)
+    radius = 1.05 * np.sqrt(6.63 if d == 1 else 11.34)
+    clipped = z * np.minimum(1.0, radius / np.linalg.norm(z, axis=1))[:, None]
+    spread = np.cov(clipped.T).reshape(d, d)
+    assert np.diag(spread).max() < 0.97
+    frame = Frame.of(np.full(d, 0.25), np.eye(d) / np.sqrt(0.125))
+    mean, covariance = laws(d).unclipped(0, frame, radius, clipped.mean(axis=0), spread)
+    assert mean == pytest.approx(z.mean(axis=0), abs=0.01)
+    assert covariance == pytest.approx(np.cov(z.T).reshape(d, d), abs=0.02)
+
+
+def test_rows_and_fourth_moments_are_those_of_counts():
+    """The excess of a Poisson count is one over its rate; no row is drawn below the least value."""
+    assert laws(2).excess(truth(2)) == pytest.approx(np.full((2, 2), 1 / RATE), rel=1e-6)
+    drawn = drawn_rows(truth(2), counted(40, 2, 0)[0], 20_000)
+    assert drawn.shape == (20_000, 2)
+    first = drawn[drawn[:, 0] < APART / 2]
+    shares = [float((first[:, 0] == 0.5 * k).mean()) for k in range(4)]
+    assert shares == pytest.approx([np.exp(-RATE) * RATE**k / (1, 1, 2, 6)[k] for k in range(4)], abs=0.002)
+    assert drawn.min() == 0.0
+
+
+@pytest.mark.parametrize(("d", "covariance_type"), [(1, "full"), (3, "full"), (3, "diag"), (3, "spherical")])
+def test_a_mixture_of_counts_is_measured_and_fits(d, covariance_type):
+    """Nothing is flagged, variances hold within intervals that are as wide as counts need."""
+    private, own = counted(6000, d, 3)
+    estimate = fit(counted(40, d, 4)[0], private, 2, covariance_type=covariance_type)
+    assert estimate.converged
+    order = np.argsort(estimate.means[:, 0])
+    variances = np.einsum("kii->ki", estimate.covariances)[order]
+    parts = {
+        name: np.einsum("kii->ki", np.array(part))[order]
+        for name, part in estimate.standard_errors["covariances"].items()
+    }
+    needed = np.array([((private[own == j] - private[own == j].mean(axis=0)) ** 2).std(axis=0) for j in range(2)])
+    told = d if covariance_type == "spherical" else 1  # by so many columns
+    assert parts["sampling"] == pytest.approx(needed / np.sqrt(told * np.bincount(own))[:, None], rel=0.25)
+    assert (np.abs(variances - 0.125) < 3.5 * np.sqrt(sum(part**2 for part in parts.values()))).all()
+    assert estimate.means[order] == pytest.approx(truth(d).arrays[1], abs=0.05)
