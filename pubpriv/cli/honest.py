@@ -18,6 +18,7 @@ _HEADINGS = named("estimator", "law", "n", "d", "flagged") | {
     "covariance_ratio": "cov.",
     "covariance_ratio_rms": "cov. rms",
     "variances_width": "width",
+    "gain": "gain",
     "misses": "misses",
 }
 _TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within") | {
@@ -74,7 +75,7 @@ def honest(
     if not as_json:
         title = (
             "shares flagged and covered (best: of variances, without privacy), bias of variances, "
-            "errors over non-private ones, width over what is needed"
+            "errors over non-private ones, width over what is needed, nats a row gained on the public model"
         )
         tell_rows(title, _HEADINGS, found["rows"])
     tell(found, as_json)

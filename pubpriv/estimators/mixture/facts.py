@@ -53,6 +53,9 @@ def diagnostics(
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    outside = last.outside if guard.clear else None
+    if outside is not None:
+        warnings += outside.warnings(scene.run.curator.n_rows)
     warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
@@ -83,6 +86,7 @@ def diagnostics(
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise, "expected": guard.expected},
         "private_model_chosen": guard.clear,
         "misfit": fit.facts(),
+        **({} if outside is None else outside.facts(scene.run.curator.n_rows)),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
         "warnings": warnings,

@@ -88,8 +88,8 @@ class LadderPlan(Plan):
                 shares[f"ladder/{k}/rank"] = _RANK, blanks.score
         blanks = case.blanks(chosen)
         left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-        last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.round)}
-        shares |= last if chosen > case.apart else {"ladder/round-1": (left, blanks.round)}
+        last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.last)}
+        shares |= last if chosen > case.apart else {"ladder/round-1": (left, blanks.last)}
         asks = split_purse(case.purse, "mixture", shares, _CROWD)
         last_rho = [*asks.values()][-1].rho
         return cls(
@@ -162,7 +162,7 @@ class Ladder:
 
     def blanks(self, k: int) -> Blanks:
         """Make the questions about k components."""
-        return Blanks(self.d, k, self.covariance_type)
+        return Blanks(self.d, k, self.covariance_type, self.n)
 
 
 def _rounds(k: int) -> list[list[str]]:
