@@ -187,14 +187,24 @@ def inhabited(last: Round, apart: int) -> Round:
     """
     by_count = np.argsort(-np.array(last.counts), kind="stable")
     kept = sorted(int(j) for rank, j in enumerate(by_count) if rank < apart or last.hold[j])
-    weights, means, covariances = (part[kept] for part in last.mixture.arrays)
+    odd = last.outside
+    if odd is not None and odd.seen:
+        among, unsure = (tuple(part[j] for j in kept) for part in (odd.among, odd.unsure))
+        odd = replace(odd, among=among, unsure=unsure)
     return replace(
         last,
-        mixture=Mixture.of(weights / weights.sum(), means, covariances),
+        mixture=_only(last.mixture, kept),
         counts=tuple(last.counts[j] for j in kept),
-        frames=tuple(last.frames[j] for j in kept),
+        start=_only(last.start, kept),
         moved=tuple(last.moved[j] for j in kept),
+        outside=odd,
     )
+
+
+def _only(mixture: Mixture, kept: list[int]) -> Mixture:
+    """The mixture of some of the components."""
+    weights, means, covariances = (part[kept] for part in mixture.arrays)
+    return Mixture.of(weights / weights.sum(), means, covariances)
 
 
 def choose(apart: int, scored: Sequence[Scored]) -> int:

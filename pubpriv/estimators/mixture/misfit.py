@@ -220,7 +220,7 @@ def check_fit(
     return Fit(
         (judged[0][0], judged[1][0]),
         (judged[0][1], judged[1][1] + room),
-        (shells.contradicted(clear, curator.n_rows), axes.contradicted(clear, curator.n_rows)),
+        (shells.contradicted(clear, curator.n_rows), axes.contradicted(clear, curator.n_rows, room)),
         noise,
         float(further) / curator.n_rows,
         Background.of(float(further), float(far), curator.n_rows, d) if odd else None,
@@ -254,14 +254,15 @@ class Counted:
         seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
         return seen[clear], predicted[clear]
 
-    def contradicted(self, clear: np.ndarray, n: int) -> bool:
+    def contradicted(self, clear: np.ndarray, n: int, room: float = 0.0) -> bool:
         """Whether counts of a component that is `clear` contradict the model of n rows by themselves.
 
-        Among those of all others noise hid two components in one. There are two tests of each component.
+        Among those of all others noise hid two components in one. There are two tests of each component. `room` is for
+        rows that the last round left out.
         """
         chance = _BY_CHANCE / (2 * len(clear))
         judged = (divergence(*each, self.sd, n, self.clumped, chance) for each in zip(*self.inner(clear), strict=True))
-        return any(found > limit for found, limit in judged)
+        return any(found > limit + room for found, limit in judged)
 
     def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
         """Counts of all components together."""
