@@ -35,7 +35,7 @@ flagged: others of their kind lie among the rows of components."""
 _WIDTHS = np.geomspace(2.0, 32.0, 9)
 """How many times as wide as components odd rows may be; each is as likely beforehand."""
 
-_ANOTHER_LAW = 0.5
+_ANOTHER_LAW = 0.3
 """Odd rows need not be wide Gaussians: what they add where they lie among others is known to within this part of it."""
 
 _DRAWN = 4_000

@@ -3,6 +3,8 @@
 All of it is made of released numbers, so it is free.
 """
 
+import math
+
 import numpy as np
 
 from pubpriv.estimators.gaussian.clipping import unclip_variances
@@ -17,6 +19,9 @@ _LEAST = 0.02
 _HELD, _RAISED, _UNCLIPPED = 0.8, 3.0, 8
 """Clipping is undone as if rows filled no more than this share of the squared clip radius; it raises variances by this
 factor at most; in so many steps."""
+
+_STANDS_OUT = 6.0
+"""An entry stands out of the noise by so many of its sds."""
 
 _TINY = 1e-3
 """Second moments below this, in units of the last estimate, are noise."""
@@ -49,15 +54,19 @@ def shrunk(noisy: np.ndarray, before: np.ndarray, colour: np.ndarray, sd: float)
     the rest by sd^2 d (d - 1) / 2 in squared Frobenius norm. The last estimate may know one better than the other.
     Sampling error is not counted: it is what was asked for.
 
+    Entries that stand out of the noise do not count in that, and stay as they are: a column that the last estimate had
+    wrong is not drawn back there.
+
     Only the shape is: the size is that of the noisy columns, to which `colour` leads back. Whitened by an estimate with
     noise E, rows have the covariance (1 + E)^-1, whose trace is too large by that of E^2.
     """
     d, size = len(noisy), _size(noisy, before, colour)
     away = noisy - size * before
-    diagonal, kept = np.eye(d, dtype=bool), np.ones((d, d))
-    for part, count in ((diagonal, d), (~diagonal, d * (d - 1) / 2)):
-        kept[part] -= min(1.0, sd**2 * count / max(float((away[part] ** 2).sum()), 1e-12))
-    shape = size * before + kept * away
+    diagonal, back = np.eye(d, dtype=bool), np.zeros((d, d))
+    for part, count, own in ((diagonal, d, sd), (~diagonal, d * (d - 1) / 2, sd / math.sqrt(2))):
+        within = np.where(np.abs(away[part]) < _STANDS_OUT * own, away[part], 0.0)
+        back[part] = min(1.0, sd**2 * count / max(float((within**2).sum()), 1e-12)) * within
+    shape = size * before + away - back
     return floored(shape * (size / _size(shape, before, colour)), min(sd, LOUDEST))
 
 
