@@ -187,14 +187,20 @@ def inhabited(last: Round, apart: int) -> Round:
     """
     by_count = np.argsort(-np.array(last.counts), kind="stable")
     kept = sorted(int(j) for rank, j in enumerate(by_count) if rank < apart or last.hold[j])
-    weights, means, covariances = (part[kept] for part in last.mixture.arrays)
+    if len(kept) == len(last.counts):
+        return last  # to the bit: what a scan knows of its cells serves the next one
     return replace(
         last,
-        mixture=Mixture.of(weights / weights.sum(), means, covariances),
+        mixture=_only(last.mixture, kept),
+        start=_only(last.start, kept),
         counts=tuple(last.counts[j] for j in kept),
-        frames=tuple(last.frames[j] for j in kept),
         moved=tuple(last.moved[j] for j in kept),
     )
+
+
+def _only(mixture: Mixture, kept: list[int]) -> Mixture:
+    weights, means, covariances = (part[kept] for part in mixture.arrays)
+    return Mixture.of(weights / weights.sum(), means, covariances)
 
 
 def choose(apart: int, scored: Sequence[Scored]) -> int:

@@ -144,16 +144,18 @@ def test_a_number_is_chosen_if_some_score_is_sure(scores, k):
 
 @pytest.mark.parametrize(("apart", "kept"), [(1, [0, 2]), (3, [0, 1, 2])])
 def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
-    """Of a number that nobody asked for; what is told of the others stays theirs, and their weights add up to one."""
+    """Of a number that nobody asked for; what is known of the others stays theirs, and their weights add up to one."""
     mixture = Mixture.of([0.5, 0.1, 0.4], [[0.0], [1.0], [2.0]], [[[1.0]], [[2.0]], [[3.0]]])
-    frames = tuple(((spread,),) for spread in (4.0, 5.0, 6.0))
-    last = inhabited(Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, frames, moved=(0.1, 0.2, 0.3)), apart)
+    start = Mixture.of([0.3, 0.3, 0.4], [[0.5], [1.5], [2.5]], [[[4.0]], [[5.0]], [[6.0]]])
+    last = inhabited(Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, moved=(0.1, 0.2, 0.3)), apart)
     assert last.mixture.arrays[1][:, 0].tolist() == kept
     assert last.mixture.arrays[2][:, 0, 0].tolist() == [1 + j for j in kept]
     assert last.mixture.arrays[0].sum() == pytest.approx(1)
     assert last.counts == tuple((500.0, 51.0, 400.0)[j] for j in kept)
     assert last.moved == tuple((0.1, 0.2, 0.3)[j] for j in kept)
-    assert last.frames == tuple(frames[j] for j in kept)
+    assert last.frames == tuple(start.covariances[j] for j in kept)
+    assert last.start.means == tuple(start.means[j] for j in kept)
+    assert last.start.arrays[0].sum() == pytest.approx(1)
 
 
 def test_the_penalty_is_half_that_of_bic():
