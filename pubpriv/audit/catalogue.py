@@ -167,6 +167,8 @@ def _at_the_edge() -> dict[str, Question]:
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
     _, frames, _ = _framed("everything")
     east = (Frame.of(np.array(EAST), _TILTED),)
+    outside = ComponentShells(_cells(WEST, EAST), (3.0, 12.0), (), 2)
+    about = tuple(Frame.of(np.array(center), _TILTED) for center in (WEST, EAST, NORTH, (40.0, 1.0)))
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-component-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0)), PRICE),
@@ -181,6 +183,7 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),
         "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),
+        "gram-outside": LiftedGram.priced(outside, about, (0.5,) * 4, PRICE, _SHARES),
         "gram-ball": LiftedGram.priced(_BALL, east, radius, PRICE, _SHARES),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "fourth-overflow": FourthMoments.priced(one, steep, radius, PRICE),

@@ -213,7 +213,9 @@ def _gaussian(
     part: Annotated[str, typer.Option(help="mean, covariance or all.")] = "all",
     budget: EachBudgetOption = "zcdp:0.5",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row, seeds 0, 1, ...")] = 100,
-    method: Annotated[str, typer.Option(help="Of the mean: two-step, clip-and-noise or coinpress.")] = "two-step",
+    method: Annotated[
+        str, typer.Option(help="Method of the mean: two-step, clip-and-noise or coinpress.")
+    ] = "two-step",
     real: Annotated[bool, typer.Option(help="Repeat one row of the mean with a real curator and its noise.")] = True,
     real_table: Annotated[
         str | None, typer.Option("--table", help="rand or adult: a real table in the place of Gaussian rows.")

@@ -19,7 +19,7 @@ class KeptNorms(Confined):
     """Squared norms of the records of one chunk, for one scan: those that are known, and those that it leaves itself.
 
     Args:
-        memory: what is known; when the chunk was read to its end, what this scan made stands in the place of it.
+        memory: what is known; when the chunk was read to its end, what this scan made replaces it.
         number: of the chunk.
         most: frames whose norms are kept; of a question that maps by more, none are.
     """
@@ -40,8 +40,8 @@ class KeptNorms(Confined):
         return None if known is None else known[self._block]
 
     def keep(self, frame: Frame, norms: np.ndarray) -> None:
-        """Keep what was made of the block that is at hand; not where lengths alone are made in another way."""
-        if frame.matrix is not None and not frame.halved:
+        """Keep what was made of the block that is at hand; not of frames that take less time than to look for it."""
+        if frame.matrix is not None:
             norms.flags.writeable = False
             self._frames[id(frame)] = frame
             self._made[id(frame)][self._block] = norms

@@ -102,11 +102,11 @@ class Grouped:
     by: str | None = setting(
         None,
         planned=True,
-        help="Estimate groups of rows too, by this column of both tables, which is none of the estimate's; of dates "
-        "month(COLUMN)",
+        help="Estimate groups of rows too, by this column of both tables, which the estimate does not use; "
+        "month(COLUMN) for dates",
     )
     by_values: tuple[str, ...] = setting(
-        (), planned=True, help="The groups by that column: A,B,C. Default: those that the public rows are in"
+        (), planned=True, help="The groups by that column: A,B,C. Default: the groups of the public rows"
     )
 
 

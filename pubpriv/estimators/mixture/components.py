@@ -13,36 +13,25 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.clipping import unclip_variances
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.outside import Outside, as_planned, outside
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.strays import Strays, overlapping, strays
+from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped
+from pubpriv.estimators.mixture.strays import Sorting, Strays, overlapping, strays
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _SMALLEST = 5.0
 """A component's released count is taken to be at least this many noise standard deviations."""
 
-_LOUDEST = 0.5
-"""No whitened variance is estimated below one noise standard deviation, or this if that is smaller."""
-
 _SPREAD = 0.02, 4.0
-"""A spherical variance changes by no more than these factors in a round, ..."""
-
-_LEAST = 0.02
-"""... and columns of full covariances are taken to be no smaller than by this factor, all together."""
-
-_HELD, _RAISED, _UNCLIPPED = 0.8, 3.0, 8
-"""Clipping is undone as if rows filled no more than this share of the squared clip radius; it raises variances by this
-factor at most; in so many steps."""
-
-_TINY = 1e-3
-"""Second moments below this, in units of the last estimate, are noise."""
+"""A spherical variance changes by no more than these factors in a round."""
 
 _PASSES = 12
 """How often strays are taken out in a round, at most, ..."""
@@ -76,6 +65,7 @@ class Round:
         change: by how many standard errors more passes over strays would still change the mean or covariance of a
             component.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
+        outside: rows of no component; None: the round did not tell them apart.
     """
 
     mixture: Mixture
@@ -86,6 +76,7 @@ class Round:
     start: Mixture
     change: float = 0.0
     moved: tuple[float, ...] = ()
+    outside: Outside | None = None
 
     @property
     def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
@@ -100,7 +91,12 @@ class Round:
     @property
     def held(self) -> bool:
         """Every component holds rows that stand out of the noise."""
-        return min(self.counts) > _SMALLEST * self.count_sd + 1
+        return all(self.hold)
+
+    @property
+    def hold(self) -> tuple[bool, ...]:
+        """Whether each component holds rows that stand out of the noise."""
+        return tuple(count > _SMALLEST * self.count_sd + 1 for count in self.counts)
 
     def noise(self, kind: str) -> tuple[float, ...]:
         """Spectral noise in the whitened covariance of each component, of covariances of that type."""
@@ -129,6 +125,7 @@ class _RoundAnswer:
     Attributes:
         partition: of records, as the question was stored.
         values: released statistics of whitened records, by part.
+        beyond: released counts of regions outside all components.
         noise: sd of each part.
         counts: released counts (k,), at least `_SMALLEST` noise sds.
         frames: by which records were whitened, as the question was stored.
@@ -138,6 +135,7 @@ class _RoundAnswer:
 
     partition: Partition
     values: Mapping[str, np.ndarray]
+    beyond: np.ndarray
     noise: dict[str, float]
     counts: np.ndarray
     frames: tuple[Frame, ...]
@@ -157,12 +155,19 @@ class _RoundAnswer:
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
         cells = scaling.cells(mixture)
-        regions = regions or (cells if laws is None else laws.cells(scaling, mixture))
+        regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
         answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
-        counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
-        asked = answer.question
-        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0], mixture)
+        asked, k, beyond = answer.question, len(cells.frames), answer.values["count"][len(cells.frames) :]
+        values = {name: part[: len(part) * k // asked.partition.n_regions] for name, part in answer.values.items()}
+        counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
+        return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture)
+
+    def sorting(self, scaling: Scaling) -> Sorting | None:
+        """How rows were sorted, if that is by their likeliest component; else None."""
+        if not isinstance(self.partition, Cells | ComponentShells):
+            return None
+        return Sorting(self.partition, [scaling.standard(frame) for frame in self.frames], self.radius)
 
     def less(self, strays: Strays) -> "_RoundAnswer":
         """Take out what strays brought, and put in what they took."""
@@ -206,7 +211,8 @@ def estimate_components(
         floors: least variances.
         ask: label and price.
         counts: laws of the rows, where columns count; None: Gaussians.
-        regions: which record is whose, a region for each component; None: the likeliest one's.
+        regions: which record is whose, a region for each component; None: the likeliest one's, or nobody's where it
+            is further out than the ask says.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
@@ -225,15 +231,15 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
         shift = seen.values["sum"][j] / counts[j]
-        shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
+        shift *= believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ spreads_before[j] @ whiten.T
         clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
         if laws is None:
             values, axes = np.linalg.eigh(clipped)
-            spread = (axes * _unclipped(values, seen.radius)) @ axes.T
+            spread = (axes * unclipped(values, seen.radius)) @ axes.T
         else:
-            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped)
-        spread = _shrunk(spread, before, colour, noise["moment"] / counts[j])
+            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped, noise["moment"] / counts[j])
+        spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
     return seen.round(means, covariances, noise["moment"])
@@ -242,23 +248,32 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
 def _settled(
     read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None
 ) -> Round:
-    """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
-    frames = [scaling.standard(frame) for frame in seen.frames]
-    found, changes = read(seen), list[float]()
+    """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
+
+    Without odd rows among those of components, too, where it tells of such rows outside.
+    """
+    frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
+    found, changes, odd = read(seen), list[float](), None
+    cells = seen.partition if isinstance(seen.partition, Cells) else None
+    if sorting is not None and len(seen.beyond):
+        odd, among = outside(sorting, seen.values["count"], seen.beyond, seen.noise["count"], found.mixture)
+        if among is not None:
+            seen = seen.less(among)
+            found = read(seen)
     for _ in range(_PASSES):
         # counts reach further than Gaussian rows
-        if not (isinstance(seen.partition, Cells) and (laws or overlapping(found.mixture))):
+        if sorting is None or not (laws or overlapping(found.mixture)):
             changes = []
             break
-        stand = () if laws is None else laws.given(scaling, found.mixture, seen.partition)
-        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture, *stand)))
+        stand = laws.given(scaling, found.mixture, cells) if laws is not None and cells is not None else ()
+        better = read(seen.less(strays(sorting, found.mixture, *stand)))
         changes.append(found.off(better))
         if _astray(changes):
             break
         found = better
         if changes[-1] < _SETTLED:
             break
-    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture))
+    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture), outside=odd)
 
 
 def _astray(changes: list[float]) -> bool:
@@ -284,51 +299,6 @@ def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple
     return tuple(far)
 
 
-def _unclipped(variances: np.ndarray, radius: float) -> np.ndarray:
-    """Variances (d,) along axes of whitened Gaussian rows, from those of the rows clipped to a radius.
-
-    Without this a component whose last estimate was too narrow stays so: by public rows that are, or by a group of few.
-    They are variances about the rows' own mean: a mean that is far off is clipped, too, and makes nothing wider.
-    """
-    kept = np.maximum(variances, _TINY)
-    kept *= min(1.0, _HELD * radius**2 / float(kept.sum()))
-    return np.asarray(variances * np.minimum(unclip_variances(kept, radius, _TINY, _UNCLIPPED) / kept, _RAISED))
-
-
-def _believed(length: float, radius: float, sd: float, d: int) -> float:
-    """How much of a shift of the mean is believed: at most a radius, less what noise explains (James and Stein 1961).
-
-    The shift is from the last estimate, whose own noise it undoes, so that both rounds count by their precision.
-    """
-    explained = max(d - 2, 0) * (sd / max(length, 1e-9)) ** 2
-    return max(0.0, 1.0 - explained) * min(1.0, radius / max(length, 1e-9))
-
-
-def _shrunk(noisy: np.ndarray, before: np.ndarray, colour: np.ndarray, sd: float) -> np.ndarray:
-    """Towards the last estimate's shape, by as much of the difference as noise explains: of variances, and of the rest.
-
-    `noisy` (d, d) has orthogonal-ensemble noise of diagonal sd `sd`, so noise alone moves its diagonal by sd^2 d and
-    the rest by sd^2 d (d - 1) / 2 in squared Frobenius norm. The last estimate may know one better than the other.
-    Sampling error is not counted: it is what was asked for.
-
-    Only the shape is: the size is that of the noisy columns, to which `colour` leads back. Whitened by an estimate with
-    noise E, rows have the covariance (1 + E)^-1, whose trace is too large by that of E^2.
-    """
-    d, size = len(noisy), _size(noisy, before, colour)
-    away = noisy - size * before
-    diagonal, kept = np.eye(d, dtype=bool), np.ones((d, d))
-    for part, count in ((diagonal, d), (~diagonal, d * (d - 1) / 2)):
-        kept[part] -= min(1.0, sd**2 * count / max(float((away[part] ** 2).sum()), 1e-12))
-    shape = size * before + kept * away
-    return floored(shape * (size / _size(shape, before, colour)), min(sd, _LOUDEST))
-
-
-def _size(covariance: np.ndarray, before: np.ndarray, colour: np.ndarray) -> float:
-    """Tell the variance of a column in units of the last estimate's: the mean of all columns."""
-    now, then = (np.einsum("ij,jk,ik->i", colour, each, colour) for each in (covariance, before))
-    return max(float((now / then).mean()), _LEAST)
-
-
 @step(title="per-component estimation", private=True)
 @one_thread
 def estimate_diagonal(
@@ -352,14 +322,14 @@ def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _R
     shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
     clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
     if laws is None:
-        variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
+        variances = np.stack([unclipped(own, seen.radius) for own in clipped])
     else:
-        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped)
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped, noise["moment"] / counts)
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
     towards = np.minimum(1.0, sd**2 * d / np.maximum(distance, 1e-12))[:, None]
-    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, _LOUDEST)[:, None])
+    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
     return seen.round(centers + roots * shifts, covariances, noise["moment"])
@@ -389,10 +359,12 @@ def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
     shifts = _within(noisy, seen.radius)
-    factors = np.array([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
+    factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
     if laws is not None:
         alike = np.repeat(clipped[:, None], d, axis=1)
-        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, alike)
+        shifts, variances = laws.unclipped_columns(
+            seen.frames, seen.radius, shifts, alike, noise["square"] / d / counts
+        )
         factors = variances.mean(axis=1)
     factors = np.clip(factors, *_SPREAD)
     own = roots**2 * factors[:, None]

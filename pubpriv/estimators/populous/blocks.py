@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.data.arithmetic import in_one_thread
+
 Learnt = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A mixture as a learner gives it: weights (k,), means (k, d), covariances (k, d, d)."""
 
@@ -62,11 +64,8 @@ def learn(rows: np.ndarray, blocks: int, k: int, learner: Learner, seed: int) ->
         learner: see `Learner`.
         seed: of all streams.
     """
-    import sklearn.mixture  # noqa: F401 - its thread pools must be there to be limited
-    from threadpoolctl import threadpool_limits
-
     size = len(rows) // blocks
-    with threadpool_limits(1):  # blocks are small: threads would wait for each other
+    with in_one_thread():
         found = [
             learner(own, k, np.random.default_rng([seed, i])) if np.isfinite(own).all() else None
             for i, own in enumerate(rows[: size * blocks].reshape(blocks, size, -1))

@@ -4,7 +4,7 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Number, counted, of_all, of_columns, of_quantity
 from pubpriv.released.report.digits import Z95, percent, rounded, small
-from pubpriv.released.report.evidence import reason
+from pubpriv.released.report.evidence import of_no_component, reason
 
 _MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2
 """A sentence names so many columns and groups; a group is placed by so many columns."""
@@ -71,7 +71,9 @@ def _groups(estimate: MixtureEstimate) -> str:
             f"{_records(estimate)} show no better model than that of the public rows, which is released: {number}, "
             f"{'; '.join(parts)}."
         )
-    return f"{_records(estimate)} are described by {number}: {'; '.join(parts)}."
+    outside = of_no_component(estimate.diagnostics)
+    rest_of_them = f" {percent(*outside)} of them belong to no group, and are left out." if outside else ""
+    return f"{_records(estimate)} are described by {number}: {'; '.join(parts)}.{rest_of_them}"
 
 
 def _count(number: int) -> str:

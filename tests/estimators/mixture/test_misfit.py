@@ -37,7 +37,7 @@ def test_rows_of_the_model_fit():
     assert fit.fits
     assert fit.warnings == ()
     assert abs(fit.unexplained) < 0.01
-    assert fit.told_as()["tested"]
+    assert fit.facts()["tested"]
 
 
 def test_rows_of_persons_who_are_alike_fit_as_rows_by_themselves_do():
@@ -92,7 +92,7 @@ def test_components_of_mostly_noise_are_not_tested():
     rows = np.random.default_rng(0).standard_t(2, size=(10_000, D))
     untold = fit_of(rows, noise=(0.6, 0.7))
     assert untold.fits
-    assert not untold.told_as()["tested"]
+    assert not untold.facts()["tested"]
     assert "could not be tested" in untold.warnings[0]
     assert not fit_of(rows, noise=(0.6, 0.1)).fits
 
@@ -198,7 +198,7 @@ def test_odd_rows_are_told_as_a_background(scale):
     odd = rng.random(len(rows)) < 0.02
     rows[odd] = 4.0 * np.sign(rows[odd]) + scale * rng.normal(size=(odd.sum(), D))
     fit = fit_of(rows, Mixture.of([0.5, 0.5], [[-4.0] * D, [4.0] * D], [np.eye(D)] * 2))
-    found = fit.told_as()["background"]
+    found = fit.facts()["background"]
     assert found["weight"] == pytest.approx(0.02, rel=0.4)
     assert found["scale"] == pytest.approx(scale, rel=0.3)
     assert not fit.fits
