@@ -243,7 +243,7 @@ def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tup
     run, scaling, plan = scene.run, scene.scaling, course.plan
     fallback = shaped(run(public_model, scene.rows, scaling, len(last.counts)), scene.covariance_type, scaling)
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
-    guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard, ahead)
+    guard = run.at("", shape)(prefer, scaling, scene.held(last.mixture), scene.held(fallback), plan.guard, ahead)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
@@ -360,7 +360,9 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> Round:
     best, floors, picks = refined[0], starts[0].floors, []
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
         # against the best so far: beside a start that failed, scores of the others are all clipped
-        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, other, best, ask))
+        picks.append(
+            run.at(f"(start {number} or one before)")(prefer, scaling, scene.held(other), scene.held(best), ask)
+        )
         if picks[-1].advantage > 0:
             best, floors = other, starts[number - 1].floors
     return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
@@ -382,7 +384,7 @@ def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: As
     measure = {"diag": estimate_diagonal, "spherical": estimate_spherical}.get(
         scene.covariance_type, estimate_components
     )
-    return run(measure, scene.scaling, start, floors, ask, scene.counts(start))
+    return run(measure, scene.scaling, scene.held(start), floors, ask, scene.counts(start))
 
 
 def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
