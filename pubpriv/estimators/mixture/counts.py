@@ -7,6 +7,7 @@ Columns depend on one another as Gaussian ones of the same covariance do. Public
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -39,7 +40,10 @@ _LOUD = 0.15
 """At this noise sd of a whitened variance half of what the clip is said to have taken is put back: that hangs on the
 variances, is about as large as this, and grows faster than they do."""
 
-_SHIFTS, _RANGE = (0.0, 0.25, 0.5, 0.75, 1.0), 0.0005
+_POOLED = 0.5
+"""No component is taken to have less than this part of the variance that all have together; up to a squared step."""
+
+_SHIFTS, _RANGE = (0.5, 0.25, 0.75, 0.0, 1.0), 0.0005
 """Parts of the way from a component's mean to the middle of its range that are tried as where it lies, for the question
 whose a row is: rows above it are further off than those below. The range leaves out so many at either end."""
 
@@ -94,6 +98,20 @@ class CountLaws:
             [self._rows(j, *part, self._count) for j, part in enumerate(zip(*mixture.arrays[1:], strict=True))]
         )
 
+    def held(self, scaling: Scaling, mixture: Mixture, m: int) -> Mixture:
+        """A mixture, in standard coordinates, with variances that no row one step off contradicts.
+
+        Public rows of one value, m in all, say little of how seldom a row has the next one. Where a component took that
+        for never, such rows would be given to others, which would swell over all that are seldom.
+        """
+        if scaling.shape:
+            return mixture
+        weights, means, covariances = mixture.arrays
+        pooled = weights @ np.einsum("kii->ki", covariances) / weights.sum()
+        steps = np.array(self.steps) / np.array(scaling.scale)
+        least = _POOLED * np.minimum(pooled, steps**2) + steps**2 / m
+        return Mixture.of(weights, means, [floored(covariance, least) for covariance in covariances])
+
     def given(self, scaling: Scaling, mixture: Mixture, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Rows (k, count, d) that stand for those of each component, and the cell (k * count,) of each.
 
@@ -104,6 +122,8 @@ class CountLaws:
 
     def cells(self, scaling: Scaling, mixture: Mixture) -> Cells:
         """Give each record to a component, by cells that lose the fewest of the rows that stand for each.
+
+        Covariances are those of all components together, or their own if fewer rows are lost with these.
 
         Args:
             scaling: of the standard coordinates.
@@ -116,7 +136,9 @@ class CountLaws:
         low, high = np.quantile(rows, (_RANGE, 1 - _RANGE), axis=1)
         means = np.array(model.means)
         lying = [means + shift * ((low + high) / 2 - means) for shift in _SHIFTS]
-        tried = [scaling.cells(Mixture.of(weights, scaling.apply(places), covariances)) for places in lying]
+        alike = np.broadcast_to(np.tensordot(weights, covariances, 1) / weights.sum(), covariances.shape)
+        pairs = product((alike, covariances), map(scaling.apply, lying))
+        tried = [scaling.cells(Mixture.of(weights, places, widths)) for widths, places in pairs]
         return min(tried, key=lambda cells: float((weights[owners] * (cells.assign(view) != owners)).sum()))
 
     def unclipped(

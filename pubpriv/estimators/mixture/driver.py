@@ -250,7 +250,7 @@ def _judged(
     public = public or run(public_model, scene.rows, scaling, len(last.counts))
     fallback = shaped(public, scene.covariance_type, scaling)
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
-    guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard, ahead)
+    guard = run.at("", shape)(prefer, scaling, scene.held(last.mixture), scene.held(fallback), plan.guard, ahead)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
@@ -352,7 +352,8 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round
     best, floors, picks = refined[0], starts[0].floors, []
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
         # against the best so far: beside a start that failed, scores of the others are all clipped
-        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, other.mixture, best.mixture, ask))
+        two = scene.held(other.mixture), scene.held(best.mixture)
+        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, *two, ask))
         if picks[-1].advantage > 0:
             best, floors = other, starts[number - 1].floors
     return _finish(scene, best.mixture, floors, plan, best, "(best start)", *picks)
@@ -394,7 +395,6 @@ def _refine(
 
 
 def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    measure = {"diag": estimate_diagonal, "spherical": estimate_spherical}.get(
-        scene.covariance_type, estimate_components
-    )
-    return run(measure, scene.scaling, start, floors, ask, scene.counts(start))
+    special = {"diag": estimate_diagonal, "spherical": estimate_spherical}
+    measure = special.get(scene.covariance_type, estimate_components)
+    return run(measure, scene.scaling, scene.held(start), floors, ask, scene.counts(start))

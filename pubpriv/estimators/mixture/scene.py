@@ -30,6 +30,11 @@ class Scene:
         """Tell from the public rows how the columns of a mixture's components count, if all do."""
         return CountLaws.of(self.scaling.undo(mixture), self.rows.rows)
 
+    def held(self, mixture: Mixture) -> Mixture:
+        """Hold components that count to variances that a rare row does not contradict; others stay as they are."""
+        laws = self.counts(mixture)
+        return mixture if laws is None else laws.held(self.scaling, mixture, len(self.rows.rows))
+
     def start(self, mixture: Mixture) -> Mixture:
         """Give a start covariances of the wanted type."""
         return shaped(mixture, self.covariance_type, self.scaling)

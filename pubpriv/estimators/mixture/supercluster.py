@@ -27,6 +27,10 @@ _POINTLIKE = 1e-12
 _MOST_POINTS = 2000
 """Public rows used for the tree; single linkage needs all pairs."""
 
+_WIDEST_STEP = 2.0
+"""Values are spread over so many public standard deviations at most: in a column that is nearly always the same, a step
+is many, and would drown the columns that tell clusters apart."""
+
 _SEPARATED = 4.0
 """Components at least this many standard deviations apart can be separated by their own geometry."""
 
@@ -127,7 +131,8 @@ def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.nda
     # rows that are there twice are no sign of steps; in one column the two look alike
     distinct = rows if rows.shape[1] == 1 else np.unique(rows, axis=0)
     steps = np.array([typical_step(column) for column in distinct.T])
-    return rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape), steps
+    spread = np.minimum(steps, _WIDEST_STEP)
+    return rows + spread * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape), steps
 
 
 def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:

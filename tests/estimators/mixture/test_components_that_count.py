@@ -5,8 +5,10 @@ import pytest
 from test_pipeline import fit
 
 from pubpriv.data.frames import Frame
+from pubpriv.data.regions import View
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.lattice import drawn_rows
+from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
 RATE, APART = 0.5, 12.0
@@ -94,3 +96,16 @@ def test_a_mixture_of_counts_is_measured_and_fits(d, covariance_type):
     assert parts["sampling"] == pytest.approx(needed / np.sqrt(told * np.bincount(own))[:, None], rel=0.25)
     assert (np.abs(variances - 0.125) < 3.5 * np.sqrt(sum(part**2 for part in parts.values()))).all()
     assert estimate.means[order] == pytest.approx(truth(d).arrays[1], abs=0.05)
+
+
+def test_a_rare_row_is_not_given_away():
+    """A component none of whose public rows is a step off is not taken to have none: its neighbour would get them."""
+    scaling = Scaling((0.0,) * 3, (0.5,) * 3)
+    means = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    narrow = Mixture.of([0.5, 0.5], means, [1e-4 * np.eye(3), 0.05 * np.eye(3)])
+    found = CountLaws(((0.0,) * 3, (0.5,) * 3), (0.5,) * 3)
+    rare = View(np.array([[0.5, 0.0, 0.0]]).T)
+    assert scaling.cells(narrow).assign(rare).tolist() == [1]
+    held = found.held(scaling, narrow, 60)
+    assert found.cells(scaling, held).assign(rare).tolist() == [0]
+    assert np.einsum("kii->ki", held.arrays[2])[0] == pytest.approx(np.full(3, 0.025 / 2 + 1e-4 / 4 + 1 / 60), rel=0.01)
