@@ -121,10 +121,9 @@ class Frame:
         return out
 
     def map_for_lengths(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """`map`, for who looks at the lengths of z first: of a lower triangular matrix most zeros are left out.
+        """`map`, for the lengths of z alone: of a lower triangular matrix most zeros are left out.
 
-        An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well:
-        such a record is in no cell, and `quantise` makes nothing of it.
+        An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well.
         """
         half = self.halved
         if not half:

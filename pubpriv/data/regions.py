@@ -59,7 +59,7 @@ class View(Confined):
         self.codes = codes
         self._kept = kept
         self._workspace = workspace or _Workspace()
-        self._mapped: dict[tuple[int, bool], tuple[Frame, np.ndarray, np.ndarray]] = {}
+        self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
         self._used = 0
         self._counts = False
@@ -114,7 +114,7 @@ class View(Confined):
         if found is None:
             norms = None if self._kept is None else self._kept.find(frame)
             if norms is None:
-                norms = self._norms_alone(frame) if self._counts else self._image(frame)[1]
+                norms = self._norms_alone(frame) if self._counts else self.mapped(frame)[1]
             found = self._lengths[id(frame)] = (frame, norms)
         return found[1]
 
@@ -126,21 +126,16 @@ class View(Confined):
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the block under `frame`, computed once; by a view that counts, while it is the last."""
-        return self._image(frame, whole=True)
-
-    def _image(self, frame: Frame, whole: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The same; if not `whole`, z of odd records need not be odd in all rows: see `Frame.map_for_lengths`."""
-        key = id(frame), whole and frame.halved > 0
-        found = self._mapped.get(key)
+        found = self._mapped.get(id(frame))
         if found is None:
             if self._counts:
                 self._mapped = {}
             name = "the one" if self._counts else self._used
             out = self._workspace.array(name, (frame.dimension, self.block.shape[1]))
-            z = frame.map(self.block, out) if key[1] else frame.map_for_lengths(self.block, out)
+            z = frame.map(self.block, out)
             self._used += 1
-            found = self._mapped[key] = (frame, z, squared_norms(z))
-            if self._kept is not None and not key[1]:
+            found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
+            if self._kept is not None:
                 self._kept.keep(frame, found[2])
         return found[1], found[2]
 
@@ -152,18 +147,16 @@ class View(Confined):
         """(z, squared norms) of the `wanted` records; z is the caller's to overwrite.
 
         A matrix product is one of the whole block, of fixed shape, so what is picked does not change it. A frame
-        without a matrix works cell by cell, one rounding at a time, so it maps only what is picked. Of a record whose
-        norm is not finite, only the last row of z need be odd.
+        without a matrix works cell by cell, one rounding at a time, so it maps only what is picked.
         """
-        key = id(frame), False
-        if frame.matrix is None and key not in self._mapped:
+        if frame.matrix is None and id(frame) not in self._mapped:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
             room = self._workspace.array("picked", (self.block.size,))[: cells.size]
             z = frame.map_cells(cells, room.reshape(cells.shape))
             return z, squared_norms(z)
-        z, norms = self._image(frame)
+        z, norms = self.mapped(frame)
         if wanted.all():
-            del self._mapped[key]
+            del self._mapped[id(frame)]
             return z, norms
         return np.compress(wanted, z, axis=1), norms[wanted]
 
