@@ -31,7 +31,7 @@ class Kept(Confined):
     known: NormsOf | None = None
 
     def norms(self) -> KeptNorms | None:
-        """Norms of its records, which take no more room than the records do; None: they are not kept."""
+        """Norms of its records, which take at most as much room again as the records; None: they are not kept."""
         return None if self.known is None else KeptNorms(self.known, self.number, len(self.chunk.columns))
 
     @property

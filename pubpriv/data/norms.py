@@ -42,6 +42,7 @@ class KeptNorms(Confined):
     def keep(self, frame: Frame, norms: np.ndarray) -> None:
         """Keep what was made of the block that is at hand; not of frames that take less time than to look for it."""
         if frame.matrix is not None:
+            norms.flags.writeable = False
             self._frames[id(frame)] = frame
             self._made[id(frame)][self._block] = norms
 

@@ -83,8 +83,8 @@ def unlike(shares: np.ndarray, core: np.ndarray) -> float:
 
     It is the root of their chi-square distance: the standard deviation of the factors between them.
     """
-    before = np.maximum(core / max(float(core.sum()), 1e-300), 1e-12)
-    return min(math.sqrt(max(float((shares**2 / before).sum()) - 1, 0.0)), 1.0)
+    before = np.maximum(core, max(1e-12 * float(core.max()), 1e-300))
+    return min(math.sqrt(max(float((shares**2 / before).sum() * before.sum()) - 1, 0.0)), 1.0)
 
 
 def aimed_traces(sizes: np.ndarray, sds: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -91,7 +91,12 @@ class Round:
     @property
     def held(self) -> bool:
         """Every component holds rows that stand out of the noise."""
-        return min(self.counts) > _SMALLEST * self.count_sd + 1
+        return all(self.hold)
+
+    @property
+    def hold(self) -> tuple[bool, ...]:
+        """Whether each component holds rows that stand out of the noise."""
+        return tuple(count > _SMALLEST * self.count_sd + 1 for count in self.counts)
 
     def noise(self, kind: str) -> tuple[float, ...]:
         """Spectral noise in the whitened covariance of each component, of covariances of that type."""
@@ -233,7 +238,7 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
             values, axes = np.linalg.eigh(clipped)
             spread = (axes * unclipped(values, seen.radius)) @ axes.T
         else:
-            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped)
+            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped, noise["moment"] / counts[j])
         spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
@@ -319,7 +324,7 @@ def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _R
     if laws is None:
         variances = np.stack([unclipped(own, seen.radius) for own in clipped])
     else:
-        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped)
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped, noise["moment"] / counts)
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
@@ -357,7 +362,9 @@ def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _
     factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
     if laws is not None:
         alike = np.repeat(clipped[:, None], d, axis=1)
-        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, alike)
+        shifts, variances = laws.unclipped_columns(
+            seen.frames, seen.radius, shifts, alike, noise["square"] / d / counts
+        )
         factors = variances.mean(axis=1)
     factors = np.clip(factors, *_SPREAD)
     own = roots**2 * factors[:, None]

@@ -35,6 +35,10 @@ _PASSES = 5
 _TINY = 1e-3
 """... with whitened variances of at least this."""
 
+_LOUD = 0.15
+"""At this noise sd of a whitened variance half of what the clip is said to have taken is put back: that hangs on the
+variances, is about as large as this, and grows faster than they do."""
+
 _SHIFTS, _RANGE = (0.0, 0.25, 0.5, 0.75, 1.0), 0.0005
 """Parts of the way from a component's mean to the middle of its range that are tried as where it lies, for the question
 whose a row is: rows above it are further off than those below. The range leaves out so many at either end."""
@@ -116,28 +120,31 @@ class CountLaws:
         return min(tried, key=lambda cells: float((weights[owners] * (cells.assign(view) != owners)).sum()))
 
     def unclipped(
-        self, component: int, frame: Frame, radius: float, shift: np.ndarray, spread: np.ndarray
+        self, component: int, frame: Frame, radius: float, shift: np.ndarray, spread: np.ndarray, sd: float = 0.0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (d,) and covariance (d, d) of mapped rows from those of the rows clipped to a radius."""
+        """Mean (d,) and covariance (d, d) of mapped rows from those of the rows clipped to a radius.
+
+        `sd` is the noise in a variance.
+        """
         origin, matrix = frame.dense()
         colour = np.linalg.inv(matrix)
-        mean, covariance = shift, spread
+        mean, covariance, put_back = shift, spread, 1 / (1 + (sd / _LOUD) ** 2)
         for _ in range(_PASSES):
             held = floored(covariance, _TINY)
             rows = self._rows(component, origin + colour @ mean, colour @ held @ colour.T, self._count)
             z = (rows - origin) @ matrix.T
             lengths = np.linalg.norm(z, axis=1, keepdims=True)
             kept = z * np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
-            mean = shift + (z - kept).mean(axis=0)
-            covariance = spread + np.atleast_2d(np.cov(z.T) - np.cov(kept.T))
+            mean = shift + put_back * (z - kept).mean(axis=0)
+            covariance = spread + put_back * np.atleast_2d(np.cov(z.T) - np.cov(kept.T))
         return mean, covariance
 
     def unclipped_columns(
-        self, frames: tuple[Frame, ...], radius: float, shifts: np.ndarray, variances: np.ndarray
+        self, frames: tuple[Frame, ...], radius: float, shifts: np.ndarray, variances: np.ndarray, sds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same of every component, of variances alone: means and variances (k, d)."""
-        parts = zip(frames, shifts, variances, strict=True)
-        found = [self.unclipped(j, frame, radius, shift, np.diag(own)) for j, (frame, shift, own) in enumerate(parts)]
+        """The same of every component, of variances alone: means and variances (k, d), with noise of `sds` (k,)."""
+        parts = enumerate(zip(frames, shifts, variances, sds, strict=True))
+        found = [self.unclipped(j, frame, radius, shift, np.diag(own), sd) for j, (frame, shift, own, sd) in parts]
         return np.array([mean for mean, _ in found]), np.array([np.diag(spread) for _, spread in found])
 
     def excess(self, mixture: Mixture) -> np.ndarray:

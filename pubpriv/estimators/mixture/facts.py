@@ -61,8 +61,8 @@ def diagnostics(
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
     if climbed is not None:
         asks, noise = [*asks[:-1], *climbed.plan.asks], climbed.plan.noise
-    more = climbed is not None and k > plan.n_components
-    if more:
+    more = climbed is not None and climbed.chosen > plan.n_components
+    if k > plan.n_components:
         reason = f"{k} components predict better than the {plan.n_components} that lie apart"
         regime = Regime(Regime.OVERLAPPING, reason)
     return {

@@ -90,6 +90,7 @@ class Fit:
         divergence: sum (observed - predicted)^2 / predicted over regions, per row, less what noise and sampling make
             of it: of shells, and along axes.
         limits: what each may be where the model fits.
+        contradicted: whether counts of one component by themselves contradict the model: in shells, and along its axis.
         noise: spectral noise in the whitened covariance of each component.
         unexplained: share of rows further out than twice the 99% radius, above what the model predicts.
         background: of odd rows beside the model; None: none are seen.
@@ -100,6 +101,7 @@ class Fit:
 
     divergence: tuple[float, float]
     limits: tuple[float, float]
+    contradicted: tuple[bool, bool]
     noise: tuple[float, ...]
     unexplained: float
     background: Background | None
@@ -115,9 +117,13 @@ class Fit:
     @property
     def fits(self) -> bool:
         """No count contradicts the model."""
-        return self.background is None and all(
-            found <= limit for found, limit in zip(self.divergence, self.limits, strict=True)
-        )
+        return self.background is None and not any(self._off)
+
+    @property
+    def _off(self) -> tuple[bool, ...]:
+        """Whether counts contradict the model, of all components together or of one: in shells, and along axes."""
+        judged = zip(self.divergence, self.limits, self.contradicted, strict=True)
+        return tuple(found > limit or alone for found, limit, alone in judged)
 
     @property
     def explains(self) -> bool:
@@ -141,7 +147,7 @@ class Fit:
                 "fifth wider for that, and may still be too narrow for rows with long tails"
             )
             return (text,) if self.blunt else ()
-        shells, axes = (found > limit for found, limit in zip(self.divergence, self.limits, strict=True))
+        shells, axes = self._off
         said = []
         if self.background is not None:
             said.append(
@@ -163,6 +169,7 @@ class Fit:
         return {
             "divergence": list(self.divergence),
             "limit": list(self.limits),
+            "one_contradicts": any(self.contradicted),
             "noise": max(self.noise),
             "unexplained": self.unexplained,
             "background": None if self.background is None else asdict(self.background),
@@ -213,6 +220,7 @@ def check_fit(
     return Fit(
         (judged[0][0], judged[1][0]),
         (judged[0][1], judged[1][1] + room),
+        (shells.contradicted(clear, curator.n_rows), axes.contradicted(clear, curator.n_rows, room)),
         noise,
         float(further) / curator.n_rows,
         Background.of(float(further), float(far), curator.n_rows, d) if odd else None,
@@ -245,6 +253,16 @@ class Counted:
         inner = len(self.seen) - self.partition.shared
         seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
         return seen[clear], predicted[clear]
+
+    def contradicted(self, clear: np.ndarray, n: int, room: float = 0.0) -> bool:
+        """Whether counts of a component that is `clear` contradict the model of n rows by themselves.
+
+        Among those of all others noise hid two components in one. There are two tests of each component. `room` is for
+        rows that the last round left out.
+        """
+        chance = _BY_CHANCE / (2 * len(clear))
+        judged = (divergence(*each, self.sd, n, self.clumped, chance) for each in zip(*self.inner(clear), strict=True))
+        return any(found > limit + room for found, limit in judged)
 
     def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
         """Counts of all components together."""
@@ -293,7 +311,9 @@ def _drawn_counts(question: JointCounts, model: Mixture, public: np.ndarray, see
         return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)))
 
 
-def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clumped: float = 1.0) -> tuple[float, float]:
+def divergence(
+    seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clumped: float = 1.0, chance: float = _BY_CHANCE
+) -> tuple[float, float]:
     """Divergence of released counts from predicted ones, and its limit where the model fits.
 
     Released counts vary by the noise of sd `sd` and by sampling, `clumped` times as much as counts of independent rows;
@@ -312,4 +332,4 @@ def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clump
     parts = variance / least
     unit = float((parts**2).sum() / parts.sum())
     freedom = float(parts.sum()) / unit
-    return found, _LIMIT + unit * float(chdtri(freedom, _BY_CHANCE) - freedom) / n
+    return found, _LIMIT + unit * float(chdtri(freedom, chance) - freedom) / n

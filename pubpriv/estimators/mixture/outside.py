@@ -29,7 +29,7 @@ _UNMEASURED = 2.0
 """Where no round came before, components may be so many times as wide as they were taken to be."""
 
 _CLEAR, _MOST = 3.0, 0.03
-"""Rows of no component are told from so many sds of their count on, and from this share of all rows on the run is
+"""Rows of no component are reported from so many sds of their count on, and from this share of all rows on the run is
 flagged: others of their kind lie among the rows of components."""
 
 _WIDTHS = np.geomspace(2.0, 32.0, 9)

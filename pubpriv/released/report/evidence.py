@@ -105,7 +105,7 @@ def _outside(diagnostics: Mapping[str, Any]) -> str:
     return (
         f"{percent(share, sd)} ± {percent(2 * sd, sd)} of the records belong to no component: they lie more than "
         f"{end[0]:.3g} standard deviations from each, and move no number. What others of their kind add that lie "
-        "nearer is taken out as far as it can be told; what is not known of it is in the errors (clipping)."
+        "nearer is taken out as far as it can be seen; what is not known of it is in the errors (clipping)."
     )
 
 
@@ -118,7 +118,7 @@ def _could_hide(diagnostics: Mapping[str, Any]) -> str:
     clip = _figures(diagnostics, "clip_radius")
     if hidden.get("left_out") is True and clip is not None:
         return (
-            f"Fewer than about {rows} more than {end} from every component would not have been told. However far out "
+            f"Fewer than about {rows} more than {end} from every component would not have been seen. However far out "
             "they lie, they move no number; others of their kind that lie nearer count as if they were "
             f"{clip[0]:.3g} standard deviations out at most."
         )

@@ -69,6 +69,7 @@ def test_few_long_columns_tell_a_shell_with_less_noise():
     assert aimed_traces(draws, np.full(4000, SD), even)[0] == pytest.approx(draws.sum(axis=1))
     assert unlike(even, np.ones(D)) == pytest.approx(0, abs=1e-6)
     assert unlike(shares, np.ones(D)) == 1
+    assert unlike(np.ones(1), np.zeros(1)) == 0
 
 
 def test_long_columns_among_many_are_not_flattened():

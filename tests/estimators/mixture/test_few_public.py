@@ -30,9 +30,13 @@ def test_rounds_go_on_until_components_stay_where_they_are(rows, seed):
     assert found["covariance"] < 0.3
 
 
-def test_a_component_that_holds_rows_of_another_is_flagged():
-    """Passes over the rows that they share changed little each, though an end of them was not in sight."""
-    found = run_of(("mixture", "few", 6.0, 54008, "zcdp:0.5", 2_000))
+@pytest.mark.parametrize("seed", [54008, 300058])
+def test_a_component_that_holds_rows_of_another_is_flagged(seed):
+    """Passes over the rows that they share changed little each, though an end of them was not in sight.
+
+    In the second, counts of that component alone contradict the model; noise in those of the others hid it.
+    """
+    found = run_of(("mixture", "few", 6.0, seed, "zcdp:0.5", 2_000))
     assert found["covariance"] > 5
     assert found["flagged"]
 
