@@ -312,13 +312,14 @@ def test_a_plan_that_depends_on_data(monkeypatch):
 
 def test_a_choice_that_depends_on_totals(monkeypatch):
     """A second round only where an unnoised, unpaid count is large."""
-    right = driver._refine
+    right = driver._finish
 
-    def refine(scene, start, floors, asks, *place):
+    def finish(scene, start, floors, plan, *place):
         totals = scan(scene.run.curator._table, Counts.priced(Everything(), Fraction(1)))
-        return right(scene, start, floors, asks if totals["count"].sum() else asks[:1], *place)
+        rounds = plan.rounds if totals["count"].sum() else plan.rounds[:1]
+        return right(scene, start, floors, replace(plan, rounds=rounds), *place)
 
-    monkeypatch.setattr(driver, "_refine", refine)
+    monkeypatch.setattr(driver, "_finish", finish)
     broken = replayed()
     assert "labels, or their order" in broken["the same questions in the same order"]
     assert "for 10 charged questions" in broken["nothing outside the door"]
