@@ -40,8 +40,9 @@ alone seldom looks like rows, and least where it would do most harm."""
 _WINDOW, _TOGETHER = 4, 4.0
 """Up to so many shells next to each other hold rows together from so many sds on."""
 
-_SLOWEST = 0.33
-"""Shells beyond the visible ones hold at most so many of the rows of the one before."""
+_SLOWEST, _SLOWEST_NEAR, _NEAR = 0.33, 0.7, 2
+"""Shells beyond the visible ones hold at most so many of the rows of the one before: the second for the NEAR next ones,
+as where skewed rows are too few in each to be seen."""
 
 _MOST, _LEAST = 1.25, 0.6
 """A mean square length of so many times that of the known covariance contradicts it; rows far out may not be seen, so
@@ -122,10 +123,12 @@ class Clip:
         gaussian: the rows are as long as a Gaussian's of the known covariance: clip as planned and undo it.
         radius: of the clip otherwise.
         lost: half of what rows beyond the radius, seen and unseen, may add to a coordinate of the mean, if they lie in
-            all directions alike.
+            all directions alike; or all of it where each is long in one column, all of them on one side, if that is
+            more, as in few columns.
         share: of the rows beyond the radius, as counted.
         level: mean square of |z| over d; 1 where the known covariance is that of the rows and the centre theirs.
         fuzz: sd of `level` by noise and sampling.
+        hidden: what rows that are too few to be seen may add to it.
         open_end: rows were seen beyond the last edge.
     """
 
@@ -135,6 +138,7 @@ class Clip:
     share: float
     level: float
     fuzz: float
+    hidden: float
     open_end: bool
 
     def spread(self, squared: float) -> float:
@@ -167,10 +171,12 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float, assumed: bo
     surprise = float(((counts - expected) ** 2 / (found.sd**2 + expected))[:first].sum())
     outside = _last_visible((counts - expected) / np.sqrt(found.sd**2 + expected), first)
     last = max(_last_visible(counts / found.sd, 1), 1)
-    level, fuzz = _mean_square(found, np.where(np.arange(len(counts)) <= last, counts, 0.0), expected, d, spread)
+    seen, rows = np.arange(len(counts)) <= last, _continued(counts, found.sd, last)
+    level, fuzz = _mean_square(found, np.where(seen, counts, 0.0), expected, d, spread)
+    hidden = float((rows * middles**2)[~seen].sum()) / (n * d * (1 + spread**2))
     tried = np.array(found.edges[1:])
-    lost = np.maximum(middles - tried[:, None], 0.0) @ _continued(counts, found.sd, last) / n
-    lost = lost / (2 * math.sqrt(d))
+    lost = np.maximum(middles - tried[:, None], 0.0) @ rows / n
+    lost = lost * max(1 / d, 1 / (2 * math.sqrt(d)))
     best = int(np.argmin((noise * tried) ** 2 + lost**2))
     return Clip(
         gaussian=surprise <= (_SURPRISE_OF_ASSUMED if assumed else _SURPRISE) and outside < first,
@@ -179,6 +185,7 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float, assumed: bo
         share=max(float(counts[2 + best : last + 1].sum()), 0.0) / n,
         level=level,
         fuzz=fuzz,
+        hidden=hidden,
         open_end=last == len(counts) - 1,
     )
 
@@ -217,7 +224,8 @@ def _continued(counts: np.ndarray, sd: float, last: int) -> np.ndarray:
     fall = (rows[last] + sd / 2) / max(rows[last - 1], sd)
     rows[last] = max(rows[last], sd / 2)
     for j in range(last + 1, len(rows)):
-        rows[j] = min(min(max(fall, _SLOWEST / 5), _SLOWEST) * rows[j - 1], rows[j] + sd / 2)
+        slowest = _SLOWEST_NEAR if j <= last + _NEAR else _SLOWEST
+        rows[j] = min(min(max(fall, _SLOWEST / 5), slowest) * rows[j - 1], rows[j] + sd / 2)
     return np.asarray(rows)
 
 

@@ -103,7 +103,8 @@ def _as_released(
     squared = max(_mean_square(moved) - noise**2, 0.0)
     spread = clip.spread(squared)
     scaled = public is not None and _same_scale(public, spread)
-    sampling, clipping = math.sqrt((spread + clip.fuzz if scaled else max(spread, 1.0)) / whole), clip.lost
+    unsure = math.hypot(clip.fuzz, clip.hidden)
+    sampling, clipping = math.sqrt((spread + unsure if scaled else max(spread, 1.0)) / whole), clip.lost
     if clip.contradicted(squared) and not scaled:
         warnings.append(
             f"the private rows have about {spread:.2g} times the mean square that the covariance says, so the errors "

@@ -11,6 +11,7 @@ from scipy.stats import trim_mean
 import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.estimators.mean.lengths import Lengths, choose_clip, edges
 from pubpriv.estimators.mean.plan import MeanPlan
 from pubpriv.privacy.budgets import Purse
 
@@ -230,6 +231,20 @@ def test_a_covariance_that_public_rows_contradict_is_refused():
     assert not curator.statement().charges
     assert not fit(3 * public, 3 * private, covariance="identity", force=True).converged
     assert fit(3 * public, 3 * private).diagnostics["covariance"] == "unknown"
+
+
+def test_what_is_clipped_of_skewed_rows_is_in_the_errors():
+    """Counts of 500 lognormal rows: six per cent lie beyond what noise shows, on one side, and move the mean.
+
+    The counts have no noise here; some 26 rows beyond two standard deviations are worth .06 of one.
+    """
+    inner = (50.0, 105, 130, 130, 36, 15, 11, 9, 6, 4)
+    ends = edges(1, 0.1)
+    found = Lengths(ends, (*inner, *[0.0] * (len(ends) + 1 - len(inner))), 6.3, 500)
+    clip = choose_clip(found, 1, 0.1, noise=0.0075)
+    beyond = np.maximum(found.middles - clip.radius, 0) @ np.array(found.counts) / 500
+    assert not clip.gaussian
+    assert beyond < 2 * np.hypot(clip.lost, 0.0075 * clip.radius)
 
 
 def test_correlations_of_public_rows_contradict_the_identity():
