@@ -11,13 +11,17 @@ import pubpriv as pp
 from benchmarks.grid import covers, total_error
 from benchmarks.laws import LAWS, Law
 from benchmarks.synthetic import Truth, error, matched, oracle
+from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError
+from pubpriv.estimators.mixture.public_model import public_model
+from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.released.law import Mixture
 
 SEPARATION, COMPONENTS = 8.0, 3
 """Distance of two means of a mixture in the largest standard deviation of a component, and how many there are."""
 
-_SOME = 20
-"""Rows that show whether a column has whole numbers only."""
+_SOME, _HELD_OUT = 20, 2_000
+"""Rows that show whether a column has whole numbers only; new rows of a mixture, by which models are compared."""
 
 _Judged = dict[str, list[float]]
 
@@ -67,8 +71,8 @@ def measured(task: Task) -> dict[str, Any]:
     """Run one task.
 
     Returns:
-        The task; `refused` or `failed` with the message, if it was; else `flagged`, errors and those of the
-        non-private estimate of the same rows (`best_...`), and for `means` and `variances` a list for each number:
+        The task; `refused` or `failed` with the message, if it was; else `flagged`, of mixtures `gain`, errors and
+        those of the non-private estimate of the same rows (`best_...`), and for `means` and `variances` lists:
         whether the 95% interval holds the truth, how far the number is off in standard deviations or variances,
         the interval's width over what these rows need and over what Gaussian rows would need, and whether the
         non-private interval of the same rows holds the truth.
@@ -127,16 +131,22 @@ def _single(task: Task, law: Law) -> dict[str, Any]:
 
 
 def _mixture(task: Task, law: Law) -> dict[str, Any]:
-    """Three components of a law; errors are the largest over components, `best_...` those of true labels."""
+    """Three components of a law; errors are the largest over components, `best_...` those of true labels.
+
+    Where the rows of a component have a bulk, it is the truth: odd rows belong to no component. `gain` is by how many
+    nats a row the estimate predicts new rows of it better than the model of the public rows alone.
+    """
     generator = task.generator()
-    truth = _components(law, task.d, generator)
-    private, labels = _rows(law, truth, task.n, generator)
-    public, _ = _rows(law, truth, task.m, generator)
+    places = _components(law, task.d, generator)
+    private, labels, odd = _rows(law, places, task.n, generator)
+    public = _rows(law, places, task.m, generator)[0]
+    fresh, _, out = _rows(law, places, _HELD_OUT, generator)
+    truth, fresh = _of_bulk(law, places), fresh[~out]
     curator = pp.Curator.simulation(private, pp.parse_budget(task.budget), task.noise_seed())
     estimate = pp.estimate_mixture(public, curator, n_components=COMPONENTS)
     numbers = Truth(estimate.weights, estimate.means, estimate.covariances)
     order = matched(truth, numbers)
-    ours, best = error(truth, numbers), error(truth, oracle(private, labels, COMPONENTS))
+    ours, best = error(truth, numbers), error(truth, oracle(private[~odd], labels[~odd], COMPONENTS))
     found: dict[str, Any] = {
         "flagged": not estimate.converged,
         "found": bool(ours.mean < max(0.5, 4 * best.mean)),
@@ -144,13 +154,14 @@ def _mixture(task: Task, law: Law) -> dict[str, Any]:
         "best_mean_error": best.mean,
         "covariance_error": ours.covariance,
         "best_covariance_error": best.covariance,
+        "gain": float((estimate.log_density(fresh) - _of_public_rows(public).log_density(fresh)).mean()),
         "means": {},
         "variances": {},
         "kinds": np.tile(law.kinds(task.d), COMPONENTS).tolist(),
     }
     errors = estimate.standard_errors
     for j, other in enumerate(order):
-        own, variances = private[labels == j], np.diag(truth.covariances[j])
+        own, variances = private[(labels == j) & ~odd], np.diag(truth.covariances[j])
         parts = {name: np.asarray(values)[other] for name, values in errors["means"].items()}
         spreads = {name: np.diag(np.asarray(values)[other]) for name, values in errors["covariances"].items()}
         place = judged_means(numbers.means[other], truth.means[j], variances, parts, own)
@@ -178,12 +189,31 @@ def _components(law: Law, d: int, generator: np.random.Generator) -> Truth:
     return Truth(np.full(COMPONENTS, 1 / COMPONENTS), means, np.stack([covariance] * COMPONENTS))
 
 
-def _rows(law: Law, truth: Truth, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(rows (n, d), components (n,)): a component's rows are of the law, moved and in its units."""
+def _rows(law: Law, truth: Truth, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows (n, d), components (n,), odd (n,)): a component's rows are of the law, moved and in its units."""
     d = truth.means.shape[1]
-    labels = generator.integers(COMPONENTS, size=n)
-    standard = (law.draw(n, d, generator) - law.mean(d)) / np.sqrt(np.diag(law.covariance(d)))
-    return truth.means[labels] + standard, labels
+    labels, sample = generator.integers(COMPONENTS, size=n), law.sample(n, d, generator)
+    standard = (sample.rows - law.mean(d)) / np.sqrt(np.diag(law.covariance(d)))
+    return truth.means[labels] + standard, labels, sample.odd
+
+
+def _of_bulk(law: Law, places: Truth) -> Truth:
+    """The components without their odd rows, of components of the whole law."""
+    if law.bulk is None:
+        return places
+    d = places.means.shape[1]
+    sd = np.sqrt(np.diag(law.covariance(d)))
+    covariance = law.bulk.covariance(d) / np.outer(sd, sd)
+    return Truth(
+        places.weights, places.means + (law.bulk.mean(d) - law.mean(d)) / sd, np.stack([covariance] * COMPONENTS)
+    )
+
+
+def _of_public_rows(public: np.ndarray) -> Mixture:
+    """The model that a run falls back to: of the public rows alone."""
+    table = PublicTable.open(public)
+    scaling = precondition(table)
+    return scaling.undo(public_model(table, scaling, COMPONENTS))
 
 
 def judged_means(mean: np.ndarray, truth: np.ndarray, variances: np.ndarray, errors: Any, rows: np.ndarray) -> _Judged:

@@ -25,7 +25,7 @@ class _Cell:
         doubled: every public row is there twice.
         moved: standard deviations by which public rows are moved in every direction together.
         scaled: factor of their distances from their mean.
-        known: whether the run is told k.
+        known: whether the run is given k.
         found: least share of runs that find all components or are flagged; with `warning`, or warn of something.
     """
 
@@ -84,7 +84,7 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         workers: processes.
     """
     table = [_row(*cell) for cell in by_cell(run_of, _CELLS, runs, first_seed, workers).items()]
-    ratio = min(row["found_or_told"] / row["bound"] for row in table)
+    ratio = min(row["found_or_warned"] / row["bound"] for row in table)
     ratio_of = "share of runs that find all components, or say that they may not, over what it must be, least"
     return part_of("missing", table, runs, first_seed, ratio, ratio_of, budget=_BUDGET)
 
@@ -107,14 +107,14 @@ def run_of(task: tuple[str, int]) -> dict[str, Any]:
         "found": ours is not None and bool(ours.mean < max(0.5, 4 * best.mean)),
         "ratio": ours.mean / best.mean if ours else float("inf"),
         "flagged": not estimate.converged,
-        "told": bool(estimate.diagnostics["warnings"]),
+        "warned": bool(estimate.diagnostics["warnings"]),
         "added": bool(estimate.diagnostics["coverage"].get("added")),
     }
 
 
 def _row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     cell = _CELLS[name]
-    good = [run["found"] or run["flagged"] or (run["told"] and cell.get("warning", False)) for run in found]
+    good = [run["found"] or run["flagged"] or (run["warned"] and cell.get("warning", False)) for run in found]
     share = sum(good) / len(good)
     return {
         "cell": name,
@@ -122,10 +122,10 @@ def _row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
         "found": sum(run["found"] for run in found) / len(found),
         "flagged": sum(run["flagged"] for run in found) / len(found),
         "flagged_for_nothing": sum(run["found"] and run["flagged"] for run in found) / len(found),
-        "told": sum(run["told"] for run in found) / len(found),
+        "warned": sum(run["warned"] for run in found) / len(found),
         "added": sum(run["added"] for run in found) / len(found),
         "mean_ratio": float(np.median([run["ratio"] for run in found])),
-        "found_or_told": share,
+        "found_or_warned": share,
         "bound": cell["found"],
         "met": share >= cell["found"],
     }

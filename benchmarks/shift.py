@@ -26,8 +26,8 @@ from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import Truth, error
 from pubpriv.errors import InvalidInput
 
-_LOSS, _TOLD = 0.10, 0.90
-"""Largest loss that counts as none, and least share of flagged or refused runs that counts as told."""
+_LOSS, _CAUGHT = 0.10, 0.90
+"""Largest loss that counts as none, and least share of flagged or refused runs that counts as caught."""
 
 _D, _SEPARATION, _GARBAGE = 5, 8.0, 50.0
 
@@ -127,7 +127,7 @@ def bench(
         "runs": runs,
         "first_seed": first_seed,
         "ratio": sum(row["met"] for row in limits) / len(limits),
-        "ratio_of": "kinds of wrong public rows that do no harm or are told at every level, over all kinds",
+        "ratio_of": "kinds of wrong public rows that do no harm or are caught at every level, over all kinds",
         "met": all(row["met"] for row in limits),
         "rows": limits,
         "levels": table,
@@ -196,8 +196,8 @@ def _errors(estimate: Any, means: np.ndarray) -> dict[str, float]:
 def _level(cell: tuple[str, str, float], rows: list[dict[str, Any]], clean: list[dict[str, Any]]) -> dict[str, Any]:
     """One row of `levels`: by how much errors grow in all runs and in those that are not flagged, and what that means.
 
-    `harmless`: hardly a run is flagged, and errors are those of clean public rows. `told`: nearly all runs are flagged
-    or refused, or errors of the others are those of clean public rows.
+    `harmless`: hardly a run is flagged, and errors are those of clean public rows. `caught`: nearly all runs are
+    flagged or refused, or errors of the others are those of clean public rows.
     """
     pairs = [(row, best) for row, best in zip(rows, clean, strict=True) if row["refused"] is None]
     quiet = [(row, best) for row, best in pairs if not row["flagged"]]
@@ -211,7 +211,7 @@ def _level(cell: tuple[str, str, float], rows: list[dict[str, Any]], clean: list
         "loss": loss,
         "loss_of_unflagged": quiet_loss,
         "harmless": loss is not None and loss <= _LOSS and stopped <= _LOSS,
-        "told": stopped >= _TOLD or (stopped > 0 and quiet_loss is not None and quiet_loss <= _LOSS),
+        "caught": stopped >= _CAUGHT or (stopped > 0 and quiet_loss is not None and quiet_loss <= _LOSS),
     }
 
 
@@ -233,13 +233,13 @@ def _limits(table: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         levels = list(group)
         harmless = next((i for i, row in enumerate(levels) if not row["harmless"]), len(levels))
         beyond = levels[harmless:]
-        neither = [row["level"] for row in beyond if not row["told"] and not row["harmless"]]
+        neither = [row["level"] for row in beyond if not row["caught"] and not row["harmless"]]
         yield {
             "estimator": estimator,
             "kind": kind,
             "tried_to": levels[-1]["level"],
             "harmless_to": levels[harmless - 1]["level"] if harmless else None,
-            "told": [row["level"] for row in beyond if row["told"]],
+            "caught": [row["level"] for row in beyond if row["caught"]],
             "neither": neither,
             "met": not neither,
         }

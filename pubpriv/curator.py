@@ -316,7 +316,7 @@ class Curator(Confined):
             self._table.chunks()  # the table is there and has n rows, or nothing is spent
             # 4 charge: committed before the look; a charge without an answer gives back its stored question
             stands = self._run.charge(label, to_json(question), event)
-        asked = question_of(stands, label)  # priced again: what stands in a ledger is what somebody wrote there
+        asked = question_of(stands, label)  # priced again: anybody may have written into the ledger
         answer = stands.answer
         if answer is None:
             if asked != question:

@@ -46,8 +46,8 @@ def _row(parameter: Any) -> str:
     default = parameter.default
     shown = "" if default in (None, False, (), []) or callable(default) else f"`{default}`"
     required = "needed" if parameter.required else shown
-    told = "`" + ", ".join([*parameter.opts, *parameter.secondary_opts]) + "`"
-    name = f"`{_metavar(parameter)}`" if parameter.param_type_name == "argument" else told
+    written = "`" + ", ".join([*parameter.opts, *parameter.secondary_opts]) + "`"
+    name = f"`{_metavar(parameter)}`" if parameter.param_type_name == "argument" else written
     return f"| {name} | {_text(parameter.help)} | {required} |"
 
 

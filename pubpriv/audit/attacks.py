@@ -80,7 +80,7 @@ class Attack:
 
 
 def attacks() -> list[Attack]:
-    """Build one or more attacks on every kind of question, by the product as it stands now."""
+    """Build one or more attacks on every kind of question, by the product as it is now."""
     return [make() for make in _MAKERS]
 
 

@@ -2,7 +2,7 @@
 
 The second is worked out apart from the product's code, as `reference` does it for regions. Tables have the columns
 `neighbours.COLUMNS`; regions are cut at a = 0, so that (-4, 0) and (4, 0) lie deep in two of them. Questions are built
-anew at each call, by the product as it stands at that moment.
+anew at each call, by the product as it is at that moment.
 """
 
 import math
@@ -167,6 +167,8 @@ def _at_the_edge() -> dict[str, Question]:
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
     _, frames, _ = _framed("everything")
     east = (Frame.of(np.array(EAST), _TILTED),)
+    outside = ComponentShells(_cells(WEST, EAST), (3.0, 12.0), (), 2)
+    about = tuple(Frame.of(np.array(center), _TILTED) for center in (WEST, EAST, NORTH, (40.0, 1.0)))
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-component-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0)), PRICE),
@@ -181,6 +183,7 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),
         "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),
+        "gram-outside": LiftedGram.priced(outside, about, (0.5,) * 4, PRICE, _SHARES),
         "gram-ball": LiftedGram.priced(_BALL, east, radius, PRICE, _SHARES),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "fourth-overflow": FourthMoments.priced(one, steep, radius, PRICE),
@@ -200,7 +203,7 @@ def _about_and_along() -> tuple[ComponentShells, ComponentShells]:
 
 
 def _radial() -> dict[str, Question]:
-    """Under radial noise: jointly, by region, and in a bisection."""
+    """Make questions under radial noise: joint ones, by region, and in a bisection."""
     known = questions()
     apart = [*(f"{kind}-refined" for kind in ("counts", "sums", "fourth", "moments", "gram")), "joint"]
     joint = [name for name, question in _of_one_kind().items() if not isinstance(question, Selection | StableCells)]
@@ -293,21 +296,10 @@ def adds(question: Question, record: Record) -> Integers:
     question, (a, b) = bare(question), record
     with np.errstate(all="ignore"):
         x = [a, float(np.log1p(b))]  # `math.log1p` has other last bits
-    if isinstance(question, Bisection):
-        return {"histogram": _first_fit(question, x)}
-    if isinstance(question, BoundedScore):
-        return {"score": [_score(question, x)]}
-    if isinstance(question, StableCells):
-        z, _ = mapped(question.frame, x)
-        return {cell_name(i, math.floor(cell)): [1] for i, cell in enumerate(z) if abs(cell) < _BEYOND_CELLS}
-    if isinstance(question, Selection):
-        return {"inside": _sides(question, x)}
-    if isinstance(question, Counts | JointCounts):
-        partitions = question.partitions if isinstance(question, JointCounts) else (question.partition,)
-        return {"count": [count for partition in partitions for count in _counted(partition, x)]}
-    if isinstance(question, ClippedSums | FourthMoments | Moments | LiftedGram):
-        return _each_region(question, x)
-    raise TypeError(f"no reference for {type(question).__name__}: write one")
+    added = next((_ADDED[kind] for kind in type(question).__mro__ if kind in _ADDED), None)
+    if added is None:
+        raise TypeError(f"no reference for {type(question).__name__}: write one")
+    return added(question, x)
 
 
 def _quantised(frame: Frame, radius: float, x: Vector, fourth: bool = False) -> list[int] | None:
@@ -339,6 +331,12 @@ def _each_region(question: ClippedSums | FourthMoments | Moments | LiftedGram, x
             {"count": [counted], "sum": q, "fourth": q, "square": [sum(diagonal)], "diagonal": diagonal, "upper": upper}
         )
     return {name: [value for piece in pieces for value in piece[name]] for name in question.parts}
+
+
+def _cells_of(question: StableCells, x: Vector) -> Integers:
+    """One for the cell of each coordinate, by its name."""
+    z, _ = mapped(question.frame, x)
+    return {cell_name(i, math.floor(cell)): [1] for i, cell in enumerate(z) if abs(cell) < _BEYOND_CELLS}
 
 
 def _sides(question: Selection, x: Vector) -> list[int]:
@@ -382,3 +380,18 @@ def _counted(partition: Partition, x: Vector) -> list[int]:
 def _one_of(size: int, place: int, value: int) -> list[int]:
     """Zeros, with `value` at `place`; -1 is nowhere."""
     return [value if i == place else 0 for i in range(size)]
+
+
+_ADDED: dict[type, Callable[[Any, Vector], Integers]] = {
+    Bisection: lambda question, x: {"histogram": _first_fit(question, x)},
+    BoundedScore: lambda question, x: {"score": [_score(question, x)]},
+    ClippedSums: _each_region,
+    Counts: lambda question, x: {"count": _counted(question.partition, x)},
+    FourthMoments: _each_region,
+    JointCounts: lambda question, x: {"count": [n for each in question.partitions for n in _counted(each, x)]},
+    LiftedGram: _each_region,
+    Moments: _each_region,
+    Selection: lambda question, x: {"inside": _sides(question, x)},
+    StableCells: _cells_of,
+}
+"""What a record adds, by the kind of the question."""

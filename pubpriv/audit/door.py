@@ -1,6 +1,6 @@
 """One charge, one answer, never a refund: the promises of `Curator.release`, tried on a real ledger on disk.
 
-Each promise is a short story that yields what it claims and whether it stands. Private steps are made to fail, to
+Each promise is a short story that yields what it claims and whether that holds. Private steps are made to fail, to
 be overtaken and to come too late through the noise source of one curator, which runs between charge and answer.
 """
 

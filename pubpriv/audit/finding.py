@@ -21,7 +21,7 @@ class Finding:
         claimed: what the product says: mu of the release, or another figure named in `detail`.
         found: the lower bound that the attack reached; above `claimed` is a violation. None where a check has
             no figure.
-        holds: the promise stands.
+        holds: whether the promise does.
         detail: how it was tried, or what broke it; from public and synthetic data only.
         weak: it holds against an attack that had too few samples to come near the claim.
     """
@@ -54,7 +54,7 @@ def judged(
     claimed: float | None = None,
     found: float | None = None,
 ) -> Finding:
-    """Make a finding that holds if there are no `faults`; the first few of them then stand in the place of `how`.
+    """Make a finding that holds if there are no `faults`; otherwise the first few of them replace `how`.
 
     Args:
         check: module that finds.
@@ -81,7 +81,7 @@ def bounded(check: str, mechanism: str, claimed: float, found: float, least: flo
         how: it was tried.
     """
     holds, weak = found <= claimed, found <= least
-    why = "too few to come near what is claimed" if holds else "neighbours are told apart better than was paid for"
+    why = "too few to come near what is claimed" if holds else "neighbours differ by more than was paid for"
     return Finding(check, mechanism, claimed, found, holds, f"{how}; {why}" if weak or not holds else how, weak)
 
 
@@ -103,7 +103,7 @@ def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], als
     except Exception as error:  # whatever a broken product raises, its promise does not hold
         broken.append(f"the story ends; {type(error).__name__} came instead")
     number = "1 claim" if count == 1 else f"{count} claims"
-    detail = "does not stand: " + "; ".join(broken) if broken else f"{number}{also}"
+    detail = "does not hold: " + "; ".join(broken) if broken else f"{number}{also}"
     return Finding(check, mechanism, None, None, not broken, detail)
 
 

@@ -37,7 +37,7 @@ _Period = tuple[str, np.ndarray]
 
 
 def drivers(seed: int) -> list[Driver]:
-    """The first trial of each estimator, then those by group, on rows of persons of whom one has many."""
+    """List the first trial of each estimator, then trials by group, on rows of persons, one of whom has many."""
     trials = [(each, trial) for each in ESTIMATORS for trial in each.trials]
     first = [_driver(each, trial, seed) for each, trial in trials if trial is each.trials[0]]
     return [*first, *(_driver(each, trial, seed) for each, trial in trials if getattr(trial.settings, "by", None))]
@@ -161,7 +161,7 @@ def _shown(path: Path, books: Ledger, person: str, period: str) -> Iterator[Any]
 
 
 def _write(path: Path, many: int) -> None:
-    """Rows of 200 persons, of whom the first has so many more; row groups move with them."""
+    """Make rows of 200 persons, the first of whom has so many more; row groups move with them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -118,7 +118,7 @@ def _published(place: World) -> Claims:
 
 
 def _estimate(public: object, curator: object) -> None:
-    # forced, so that nothing but the names of the tables stands in its way
+    # forced, so that only the names of the tables can stop it
     estimate_mean(public, curator, covariance="identity", force=True)  # type: ignore[arg-type]
 
 

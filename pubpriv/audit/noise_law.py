@@ -175,7 +175,7 @@ def _at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Fin
     Args:
         name: of the source.
         source: the source.
-        scales: draws by the exponent of two of their sd; the law is told from one off by 2% where they are `_DRAWS`.
+        scales: draws by the exponent of two of their sd; `_DRAWS` of them show a law that is off by 2%.
     """
     draws: dict[int, np.ndarray] = {}
     for exponent, size in scales.items():

@@ -155,7 +155,7 @@ def _moved(mechanism: str, question: Any, attainable: float, tables: int, seed: 
 
 
 def _enforced() -> Claims:
-    """Try a ledger: no charge without its period, none beyond the cap of it, and none that is told for another one."""
+    """Try a ledger: no charge without its period, none beyond the cap of it, and none that names another one."""
     tenth = PeriodTerms("month", "seen", ZeroConcentratedDP("0.1"))
     bare = example_of("counts-cells")
     price = ZeroConcentratedDP("0.05")

@@ -1,4 +1,4 @@
-"""Do all rows of a person count as L records at most, wherever they stand and however their ids are written?
+"""Do all rows of a person count as L records at most, in whatever order they come and however their ids are written?
 
 Totals are those of the product's own scans over tables and files; weights, and what a record adds, are worked out here
 and in `catalogue`, apart from its code. What whole drivers give away of the number of rows is tried as well (`hidden`).
@@ -39,7 +39,7 @@ ASKED = (
 """Examples of each kind that are asked per person."""
 
 _IN_PURE_RUNS = ("counts-cells", "gram-everything", "moments-cells", "bisection-linear")
-"""Those of them that are asked under radial noise too: jointly, and by region where there are some."""
+"""Examples that are asked under radial noise too: jointly, and by region where there are some."""
 
 _REACHED = 0.9
 """Part of what is attainable that some pair of persons reaches of the squared distance."""

@@ -42,7 +42,7 @@ class Driver:
         rows: D, (n, d).
         budget: of the run.
         persons: (n,) whose row it is; None: the unit is a row.
-        by: groups that are told apart; None: none.
+        by: groups that are estimated apart; None: none.
     """
 
     name: str
@@ -198,7 +198,7 @@ class _WatchedTable:
 
     @property
     def by(self) -> ByCategory | None:
-        """Groups that its rows are told apart by."""
+        """Groups of its rows, if the run estimates them apart."""
         return self._table.by
 
     @property

@@ -21,8 +21,8 @@ _MOST_DRAWS = 20
 _PARTS = {
     "grid": "median errors over those of the estimate that knows every row's component, and their bounds",
     "dp": "the same at (1, 1e-6)-DP",
-    "unknown-k": "runs that are not told the number of components, rho 0.5",
-    "ladder": "held-out nats per row that the best number of components, if told, is better by",
+    "unknown-k": "runs that do not know the number of components, rho 0.5",
+    "ladder": "held-out nats per row by which the best number of components, if it is given, is better",
     "bks": "the paper's own algorithms, and the default: runs that tell the components apart, rho 1",
     "real": "mean held-out log-likelihood per row, medians over draws",
     "coverage": "share of 95% intervals that hold the truth",
@@ -48,7 +48,17 @@ _COLUMNS = {
     ),
     "coverage": ("setting", "budget", "runs", "weights", "means", "covariances", "met"),
     "missing": (
-        *("cell", "runs", "found", "flagged", "flagged_for_nothing", "told", "added", "mean_ratio", "found_or_told"),
+        *(
+            "cell",
+            "runs",
+            "found",
+            "flagged",
+            "flagged_for_nothing",
+            "warned",
+            "added",
+            "mean_ratio",
+            "found_or_warned",
+        ),
         *("bound", "met"),
     ),
     "scales": (
@@ -203,7 +213,9 @@ def _gaussian(
     part: Annotated[str, typer.Option(help="mean, covariance or all.")] = "all",
     budget: EachBudgetOption = "zcdp:0.5",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row, seeds 0, 1, ...")] = 100,
-    method: Annotated[str, typer.Option(help="Of the mean: two-step, clip-and-noise or coinpress.")] = "two-step",
+    method: Annotated[
+        str, typer.Option(help="Method of the mean: two-step, clip-and-noise or coinpress.")
+    ] = "two-step",
     real: Annotated[bool, typer.Option(help="Repeat one row of the mean with a real curator and its noise.")] = True,
     real_table: Annotated[
         str | None, typer.Option("--table", help="rand or adult: a real table in the place of Gaussian rows.")

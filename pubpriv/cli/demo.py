@@ -132,7 +132,7 @@ def _write_tables(folder: Path, unit: str | None) -> None:
     from pubpriv.deployments.randhie import ALL_YEARS, write_tables
 
     private, public = write_tables(folder, unit or ALL_YEARS)
-    note(f"{private}: to be held for private; {public}: 100 people who may be held for public")
+    note(f"{private}: to play the private table; {public}: 100 people to play the public one")
 
 
 def _show_spent(spent: int, currency: str) -> None:

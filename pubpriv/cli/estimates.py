@@ -52,17 +52,17 @@ def show_weights(estimate: "Estimate") -> None:
 
 def _show_columns(numbers: "Sequence[Number]") -> None:
     """Show a row for each column: its mean and, where covariances were released, its standard deviation."""
-    from pubpriv.released.numbers import of_quantity, sources_of
+    from pubpriv.released.numbers import of_columns, of_quantity, sources_of
 
-    means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
-    sources = sources_of(numbers)
+    means, deviations = of_columns(numbers), of_quantity(numbers, "sd")
+    sources, what = sources_of(numbers), means[0].quantity
     rows = [[str(mean.column), *_cells(mean, ".6g", sources)] for mean in means]
     if not deviations:
-        table("released mean: estimate ± standard error", ["", "mean", *_heads(sources)], rows)
+        table(f"released {what}: estimate ± standard error", ["", what, *_heads(sources)], rows)
         return
     rows = [[*row, *_cells(deviation, ".4g", sources)] for row, deviation in zip(rows, deviations, strict=True)]
     title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
-    table(title, ["", "mean", *_heads(sources), "sd", *_heads(sources)], rows)
+    table(title, ["", what, *_heads(sources), "sd", *_heads(sources)], rows)
 
 
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:

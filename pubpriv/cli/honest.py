@@ -18,6 +18,7 @@ _HEADINGS = named("estimator", "law", "n", "d", "flagged") | {
     "covariance_ratio": "cov.",
     "covariance_ratio_rms": "cov. rms",
     "variances_width": "width",
+    "gain": "gain",
     "misses": "misses",
 }
 _TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within") | {
@@ -29,9 +30,9 @@ _TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within
     "met": "met",
 }
 _LEVEL_HEADINGS = named(
-    "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "told"
+    "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "caught"
 )
-_LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "told", "neither", "met")
+_LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "caught", "neither", "met")
 
 
 def honest(
@@ -74,7 +75,7 @@ def honest(
     if not as_json:
         title = (
             "shares flagged and covered (best: of variances, without privacy), bias of variances, "
-            "errors over non-private ones, width over what is needed"
+            "errors over non-private ones, width over what is needed, nats a row gained on the public model"
         )
         tell_rows(title, _HEADINGS, found["rows"])
     tell(found, as_json)
@@ -89,13 +90,13 @@ def shift(
     n: Annotated[int | None, typer.Option(min=1, help="Private rows; default: 5000, for mixtures 10000.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how far public rows may be wrong before errors grow by a tenth, and whether that is told."""
+    """Measure how far public rows may be wrong before errors grow by a tenth, and whether a run flags that."""
     from benchmarks.shift import bench
 
     found = bench(estimator, runs, first_seed, workers, budget, n)
     if not as_json:
         tell_rows("errors over those with public rows from the true law", _LEVEL_HEADINGS, found["levels"])
-        limits = [row | {name: _listed(row[name]) for name in ("told", "neither")} for row in found["rows"]]
+        limits = [row | {name: _listed(row[name]) for name in ("caught", "neither")} for row in found["rows"]]
         tell_rows("how wrong public rows may be", _LIMIT_HEADINGS, limits)
     tell(found, as_json)
 

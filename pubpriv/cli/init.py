@@ -137,7 +137,7 @@ def _release(estimator: str | None, budget: str | None) -> dict[str, str]:
 
 
 def _check_tables(model: "Dataset") -> None:
-    """Open both tables with the columns: a name that one of them has not is told now."""
+    """Open both tables with the columns: a name that one of them lacks is an error now."""
     from pubpriv.data.tables import PrivateTable, PublicTable
 
     columns = PublicTable.open(model.public, model.columns).columns

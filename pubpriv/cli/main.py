@@ -30,7 +30,7 @@ _COMMANDS = {
     "compare": ("pubpriv.cli.release:compare", "Show what changed from one release to another."),
     "sample": ("pubpriv.cli.release:sample", "Draw synthetic rows from a released model."),
     "deploy": ("pubpriv.cli.operate:deploy", "Register deployments on the Prefect server."),
-    "status": ("pubpriv.cli.status:status", "Tell how budgets, releases and runs stand."),
+    "status": ("pubpriv.cli.status:status", "Show the state of budgets, releases and runs."),
     "serve": ("pubpriv.cli.operate:serve", "Run server, worker and examples on this machine."),
     "backfill": ("pubpriv.cli.operate:backfill", "Run the periods that a schedule missed."),
     "fit": ("pubpriv.cli.fit:app", "Estimate from a private table, and write a model."),

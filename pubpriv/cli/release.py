@@ -221,7 +221,7 @@ def sample(
     """Draw synthetic rows from a released Gaussian or mixture. That costs no privacy, however many are drawn.
 
     Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
-    A Gaussian knows no bounds: what --bounds, --step and --like bend, and by how much, is told.
+    A Gaussian knows no bounds: what --bounds, --step and --like bend, and by how much, is printed.
     """
     from pubpriv.cli.bounds import limits_from, values_from
     from pubpriv.released.sample import KEPT_AND_LOST, names_of, write_sample

@@ -41,6 +41,15 @@ def bits() -> str:
 
 @cache
 def _blas() -> Any:
+    import scipy.special  # noqa: F401 - it brings a BLAS of its own, which must be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@cache
+def _openmp() -> Any:
+    import sklearn.mixture  # noqa: F401 - what it loads must be there to be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -91,8 +100,15 @@ _SHORT_TURNS = _WhileAnybody(_short_turns)
 
 
 def single_threaded_blas() -> AbstractContextManager[None]:
-    """One BLAS thread while any scan of this process runs."""
+    """One BLAS thread while anybody in this process asks for that, as scans do."""
     return _ONE_BLAS_THREAD.inside()
+
+
+@contextmanager
+def in_one_thread() -> Iterator[None]:
+    """Reckon in this thread alone, scikit-learn included: on small problems threads only wait for each other."""
+    with single_threaded_blas(), _openmp().limit(limits=1, user_api="openmp"):  # OpenMP's limit is that of one thread
+        yield
 
 
 def taking_turns() -> AbstractContextManager[None]:

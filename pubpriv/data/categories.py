@@ -1,8 +1,8 @@
 """Groups of records by a category: a column of the file that is no column of the estimate.
 
 A category is a public text: a text as it is, an integer in decimal digits, `true` or `false`, or the month of a date,
-`2026-11`. Which categories there are is public too: somebody declared them, or public rows have them. What else stands
-in the private column is in no group, and is never told.
+`2026-11`. Which categories there are is public too: somebody declared them, or public rows have them. Any other value
+of the private column is in no group, and never comes out.
 """
 
 import re

@@ -12,7 +12,7 @@ network between them (`tls://` addresses encrypt it; the scheduler runs whatever
 
 What goes out is a question and the name of a row group, both public. Where the unit is a person, the weights of its
 rows go with it, and how many there are is private: they stay in the memory of scheduler and workers, and neither they
-nor their number stand in a log. (Dask's dashboard shows how many tasks there are: it is for those who may know.) Totals
+nor their number are logged. (Dask's dashboard shows how many tasks there are: it is for those who may know.) Totals
 are sums of integers, so what is lost costs time: what a worker had that died, or that failed, is read again, perhaps by
 another one, and the bits are the same.
 """

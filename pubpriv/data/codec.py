@@ -50,7 +50,7 @@ def _stored_fields(cls: type) -> dict[str, str]:
 def to_json(value: Any) -> Any:
     """Plain JSON data for a public value; `from_json` inverts it exactly.
 
-    A dataclass that stands in several places is one object in the data, too, so it can be written once.
+    A dataclass that occurs several times is one object in the data, too, so it can be written once.
     """
     return _written(value, {})
 

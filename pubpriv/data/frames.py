@@ -121,11 +121,12 @@ class Frame:
         return out
 
     def map_for_lengths(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """`map`, for the lengths of z alone: of a lower triangular matrix most zeros are left out.
+        """`map`, for who looks at the lengths of z first: of a lower triangular matrix most zeros are left out.
 
-        An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well.
+        An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well:
+        such a record is in no cell, and `quantise` makes nothing of it.
         """
-        half = self._without_right
+        half = self.halved
         if not half:
             return self.map(block, out)
         matrix = self._arrays[1]
@@ -136,7 +137,7 @@ class Frame:
         return out
 
     @cached_property
-    def _without_right(self) -> int:
+    def halved(self) -> int:
         """Upper rows of a lower triangular matrix that have zeros in all columns but as many; 0 if it is no such."""
         matrix = self._arrays[1]
         triangular = matrix is not None and matrix.shape[0] == matrix.shape[1] and not np.triu(matrix, 1).any()

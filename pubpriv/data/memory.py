@@ -13,6 +13,7 @@ import numpy as np
 
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.confined import Confined
+from pubpriv.data.norms import KeptNorms, NormsOf
 from pubpriv.data.pieces import Chunk
 from pubpriv.data.tables import PrivateTable
 
@@ -27,6 +28,11 @@ class Kept(Confined):
     chunk: Any
     memory: dict[int, list[np.ndarray]]
     number: int
+    known: NormsOf | None = None
+
+    def norms(self) -> KeptNorms | None:
+        """Norms of its records, which take at most as much room again as the records; None: they are not kept."""
+        return None if self.known is None else KeptNorms(self.known, self.number, len(self.chunk.columns))
 
     @property
     def weights(self) -> np.ndarray | None:
@@ -70,6 +76,7 @@ class _Remembered(Confined):
         self._table = table
         self._chunks: list[Chunk] = []
         self._memory: dict[int, list[np.ndarray]] = {}
+        self._norms: NormsOf = {}
 
     def chunks(self) -> list[Kept]:
         """The table's chunks; until all of them were read to their end, after its check of the row count.
@@ -79,9 +86,9 @@ class _Remembered(Confined):
         here: the door does, before each charge.
         """
         if not self._chunks or len(self._memory) < len(self._chunks):
-            self._chunks, self._memory = self._table.chunks(), {}
+            self._chunks, self._memory, self._norms = self._table.chunks(), {}, {}
         chunks = self._chunks
-        return [Kept(chunk, self._memory, number) for number, chunk in enumerate(chunks)]
+        return [Kept(chunk, self._memory, number, self._norms) for number, chunk in enumerate(chunks)]
 
 
 def remembering(table: Any) -> Any:

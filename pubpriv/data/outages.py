@@ -1,8 +1,8 @@
-"""Why a scan failed that was paid for, as far as that may be told: table or cluster are out of reach.
+"""Why a scan failed that was paid for, as far as that may be said: table or cluster are out of reach.
 
 What a scan raised is not looked at, for its text, its class and its place may depend on rows. Table and cluster are
-looked at once more instead, as they are before a charge; what they tell then is public. Of the scan itself no more is
-told than that a cluster finished nothing for very long.
+looked at once more instead, as they are before a charge; what they tell then is public. Of the scan itself only one
+thing is said: that a cluster finished nothing for very long.
 """
 
 from concurrent.futures import Executor
@@ -29,7 +29,7 @@ def failure_of_scan(table: Any, executor: Executor | None) -> PubPrivError:
             table.chunks()
     except Unavailable as error:
         reason = str(error)
-    except Exception:  # noqa: S110 - what it is may not be told
+    except Exception:  # noqa: S110 - what it is may not be said
         pass
     return Unavailable(f"{reason}. {_KEPT}") if reason else PrivateStepFailed()
 

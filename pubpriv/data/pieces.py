@@ -86,7 +86,7 @@ class Chunk:
             start += batch.num_rows
 
     def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
-        """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
+        """Blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
 
         def batches() -> Iterator[Any]:
             start = 0

@@ -1,4 +1,4 @@
-"""Whether a record's integers depend on where it stands, where rows before it may come and go.
+"""Whether a record's integers depend on its place, where rows before it may come and go.
 
 A block is mapped by matrix products. Their last bits could depend on a column's place in the block, and one differing
 bit in later rows could cost many records' worth of privacy. Where the unit is a row nothing moves; where it is a
@@ -39,7 +39,7 @@ def check_places(question: Question, columns: int) -> None:
     for rows, inner in sorted({(1, columns), *_products(question)}):
         if not _same_everywhere(rows, inner, length):
             raise InvalidInput(
-                "this machine's matrix products depend on where a record stands, so the rows of one person could move "
+                "this machine's matrix products depend on the place of a record, so the rows of one person could move "
                 "those of others: nothing was asked. Choose other kernels, for example OPENBLAS_CORETYPE=Haswell, or "
                 "another machine"
             )

@@ -18,6 +18,7 @@ from pubpriv.data.checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms
+from pubpriv.data.norms import KeptNorms
 from pubpriv.errors import InvalidInput
 
 
@@ -42,6 +43,7 @@ class View(Confined):
         block: (d, length).
         weights: (length,) how often each record counts, integers as floats; None: each counts once.
         codes: (length,) places of their categories in the table's list, NaN for none; None: it has no groups.
+        kept: norms that scans of these records keep for the next one; None: they keep none.
     """
 
     def __init__(
@@ -50,19 +52,25 @@ class View(Confined):
         workspace: _Workspace | None = None,
         weights: np.ndarray | None = None,
         codes: np.ndarray | None = None,
+        kept: KeptNorms | None = None,
     ) -> None:
         self.block = block
         self.weights = weights
         self.codes = codes
+        self._kept = kept
         self._workspace = workspace or _Workspace()
-        self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
+        self._mapped: dict[tuple[int, bool], tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
         self._used = 0
         self._counts = False
 
     @classmethod
     def of_each(
-        cls, blocks: Iterable[np.ndarray], weights: np.ndarray | None = None, coded: bool = False
+        cls,
+        blocks: Iterable[np.ndarray],
+        weights: np.ndarray | None = None,
+        coded: bool = False,
+        kept: KeptNorms | None = None,
     ) -> Iterator["View"]:
         """View one block after another; they share their arrays, so a view is done with when the next one comes.
 
@@ -70,6 +78,7 @@ class View(Confined):
             blocks: of one length, the last one padded.
             weights: of their records in order, without the padding, which weighs nothing.
             coded: the last row of each block is the codes of its records.
+            kept: norms of the records of all blocks, in order.
         """
         workspace, start = _Workspace(), 0
         for block in blocks:
@@ -79,7 +88,12 @@ class View(Confined):
                 of_rows = weights[start : start + len(own)]
                 own[: len(of_rows)] = of_rows
                 start += len(own)
-            yield cls(block[:-1], workspace, own, block[-1]) if coded else cls(block, workspace, own)
+            records, codes = (block[:-1], block[-1]) if coded else (block, None)
+            yield cls(records, workspace, own, codes, kept)
+            if kept is not None:
+                kept.next_block()
+        if kept is not None:
+            kept.close()
 
     def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
         """Weights of the `wanted` records."""
@@ -90,7 +104,7 @@ class View(Confined):
 
         A processor's cache holds one, and not those of ten components.
         """
-        view = View(self.block, self._workspace, self.weights, self.codes)
+        view = View(self.block, self._workspace, self.weights, self.codes, self._kept)
         view._counts = True
         return view
 
@@ -98,7 +112,9 @@ class View(Confined):
         """Squared norms of the block under `frame`, computed once."""
         found = self._lengths.get(id(frame))
         if found is None:
-            norms = self._norms_alone(frame) if self._counts else self.mapped(frame)[1]
+            norms = None if self._kept is None else self._kept.find(frame)
+            if norms is None:
+                norms = self._norms_alone(frame) if self._counts else self._image(frame)[1]
             found = self._lengths[id(frame)] = (frame, norms)
         return found[1]
 
@@ -110,15 +126,22 @@ class View(Confined):
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the block under `frame`, computed once; by a view that counts, while it is the last."""
-        found = self._mapped.get(id(frame))
+        return self._image(frame, whole=True)
+
+    def _image(self, frame: Frame, whole: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The same; if not `whole`, z of odd records need not be odd in all rows: see `Frame.map_for_lengths`."""
+        key = id(frame), whole and frame.halved > 0
+        found = self._mapped.get(key)
         if found is None:
             if self._counts:
                 self._mapped = {}
             name = "the one" if self._counts else self._used
             out = self._workspace.array(name, (frame.dimension, self.block.shape[1]))
-            z = frame.map(self.block, out)
+            z = frame.map(self.block, out) if key[1] else frame.map_for_lengths(self.block, out)
             self._used += 1
-            found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
+            found = self._mapped[key] = (frame, z, squared_norms(z))
+            if self._kept is not None and not key[1]:
+                self._kept.keep(frame, found[2])
         return found[1], found[2]
 
     def products(self, points: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -129,16 +152,18 @@ class View(Confined):
         """(z, squared norms) of the `wanted` records; z is the caller's to overwrite.
 
         A matrix product is one of the whole block, of fixed shape, so what is picked does not change it. A frame
-        without a matrix works cell by cell, one rounding at a time, so it maps only what is picked.
+        without a matrix works cell by cell, one rounding at a time, so it maps only what is picked. Of a record whose
+        norm is not finite, only the last row of z need be odd.
         """
-        if frame.matrix is None and id(frame) not in self._mapped:
+        key = id(frame), False
+        if frame.matrix is None and key not in self._mapped:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
             room = self._workspace.array("picked", (self.block.size,))[: cells.size]
             z = frame.map_cells(cells, room.reshape(cells.shape))
             return z, squared_norms(z)
-        z, norms = self.mapped(frame)
+        z, norms = self._image(frame)
         if wanted.all():
-            del self._mapped[id(frame)]
+            del self._mapped[key]
             return z, norms
         return np.compress(wanted, z, axis=1), norms[wanted]
 

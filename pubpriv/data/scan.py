@@ -13,6 +13,7 @@ from os import cpu_count
 from typing import Any
 
 from pubpriv.data.arithmetic import row_by_row, single_threaded_blas, taking_turns
+from pubpriv.data.memory import Kept
 from pubpriv.data.placement import check_places
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
@@ -68,7 +69,8 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
         weights = None if weighing(question) is None else chunk.weights
-        for number_of_block, view in enumerate(View.of_each(blocks, weights, coded=chunk.by is not None)):
+        kept = chunk.norms() if isinstance(chunk, Kept) else None
+        for number_of_block, view in enumerate(View.of_each(blocks, weights, chunk.by is not None, kept)):
             if number_of_block == 0:
                 check_places(question, len(view.block))  # the door tried its own machine only
             total.add(question.totals(view))

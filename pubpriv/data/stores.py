@@ -1,6 +1,6 @@
 """Where tables are: local paths, object stores (`s3://`, `gs://`, `abfs://`), and some more that fsspec knows.
 
-A location is a name and nothing else: it stands in flow parameters, ledgers, messages and logs. So it carries no
+A location is a name and nothing else: flow parameters, ledgers, messages and logs contain it. So it carries no
 credentials and no settings; those are looked for where each store's own tools look, in the environment or the role
 of the machine that reads. And one table has one name (`names.tables.canonical`), because the ledger keeps one budget
 for it: the path of a URL is taken letter by letter, without percent-decoding.

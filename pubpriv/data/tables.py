@@ -271,7 +271,7 @@ class ArrayTable:
         yield np.asarray(self.persons)[self.start : self.stop]
 
     def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
-        """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
+        """Blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
         for keys in self.keys():
             seen(keys)
         return self._blocks(length)

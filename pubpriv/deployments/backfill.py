@@ -33,7 +33,7 @@ class _Plan:
         deployment: as Prefect has it.
         dataset: its name in the ledger.
         missing: periods without a release, oldest first.
-        resumed: those among them whose run was opened and not closed: their hold stands already.
+        resumed: those among them whose run was opened and not closed, and has its hold already.
         present: how many periods have one.
         budget: the cap, which says what unit the amounts are in.
         each: price of one release.

@@ -102,7 +102,7 @@ def _models(annotation: Any) -> Any:
 
 
 def _line(data: Any, loc: Sequence[int | str]) -> int | None:
-    """Find where the innermost part that is there stands, counted from 1."""
+    """Find the line of the innermost part that is there, counted from 1."""
     line = None
     for part in loc:
         try:

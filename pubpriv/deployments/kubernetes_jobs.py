@@ -102,7 +102,7 @@ def _faults_of_container(container: Any) -> Iterator[str]:
 
 
 def _at(data: Any, *place: str | int) -> Any:
-    """Give what stands somewhere in a manifest; None where nothing does."""
+    """Give what is at a place of a manifest; None: nothing is."""
     for part in place:
         try:
             data = data[part]

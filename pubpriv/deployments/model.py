@@ -22,7 +22,7 @@ _SHORT_NAME, _VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
 PATTERNS = {
     NAME: "write up to 100 letters, digits and ._:-, beginning with a letter or digit",
     _SHORT_NAME: "write up to 40 small letters, digits and dashes",
-    BLOCK: "write TYPE/NAME of a block on the Prefect server, such as slack-webhook/on-call, where its address stands",
+    BLOCK: "write TYPE/NAME of a block on the Prefect server, such as slack-webhook/on-call, which has the address",
     _VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
 }
 """What a pattern asks for, in words."""
@@ -63,8 +63,8 @@ class Series(Part):
         schedule: None: runs are started by hand.
         period: what one release covers; default: as the schedule says. A coarser one than the schedule's lets
             several runs share a release, of which the first pays.
-        skip_if_later_than: a scheduled run that could not begin within so many seconds of its time is skipped and
-            told, and charges nothing; default: those until its schedule fires again.
+        skip_if_later_than: a scheduled run that could not begin within so many seconds of its time is skipped
+            with a notice, and charges nothing; default: those until its schedule fires again.
         catchup: true: a scheduled run is made up for however late it is, from the table as it is then.
         rows_per_person: where the unit is a person: rows of each that count in full, or `auto`.
         all_rows: where the dataset has periods: ask all rows, which counts in every period; else those of the last
@@ -131,7 +131,7 @@ class Dataset(Part):
         pool: work pool.
         concurrency: of all its deployments together.
         releases: one or more.
-        notify: who is told of what befalls its runs, its budget and its ledger.
+        notify: who hears what happens to its runs, its budget and its ledger.
         description: for people.
     """
 
@@ -263,9 +263,9 @@ class Audit(Part):
         output: folder of released models; PUBPRIV_OUTPUT of the runs.
         pool: work pool.
         schedule: None: runs are started by hand.
-        export_older_than: seconds; an older export of the ledger is told of. It is the one that PUBPRIV_LEDGER_WITNESS
+        export_older_than: seconds; an older export of the ledger is reported. It is the one that PUBPRIV_LEDGER_WITNESS
             names where runs are at work.
-        notify: who is told of what befalls its runs.
+        notify: who hears what happens to its runs.
         description: for people.
     """
 

@@ -1,7 +1,7 @@
-"""Who is told of what: the automations that `notify` in a dataset's file asks for.
+"""Who is notified of what: the automations that `notify` in a dataset's file asks for.
 
 A block of the Prefect server says where a message goes; it holds the address or the secret, and no file does. What
-happens to runs is Prefect's own event, told by the deployment that made the run; what happens to a budget or to a
+happens to runs is Prefect's own event, by the deployment that made the run; what happens to a budget or to a
 ledger is an event of ours (`pubpriv.tasks.events`). Messages are states and figures of the ledger, which are public.
 """
 
@@ -13,10 +13,10 @@ from typing import Any, Literal
 from pubpriv.tasks.events import EXHAUSTED, EXPORT_OLD, LOW, MISSED, VERIFY_FAILED, resource_id
 
 Kind = Literal["failed", "refused", "crashed", "missed", "low", "exhausted", "export-old", "verify-failed"]
-"""What somebody can be told of."""
+"""What somebody can be notified of."""
 
 _LATE_SECONDS = 600
-"""A scheduled run that no worker took for so long is told as missed: nothing else would be heard of it."""
+"""A scheduled run that no worker took for so long is reported as missed: nothing else would be heard of it."""
 
 _EVENTS = {
     "missed": MISSED,
@@ -30,7 +30,7 @@ _OF_AUDITS = ("export-old", "verify-failed")
 """What an audit tells of all the datasets that it looks at."""
 
 _ONCE_SECONDS = 60
-"""What is said more than once within so many seconds is told once: a crash, by runner and worker; an audit's finds."""
+"""What is said more than once within so many seconds is sent once: a crash, by runner and worker; an audit's finds."""
 
 _REFUSED = "*BudgetExceeded: *"
 """How the message of a run's state looks that found no room in the budget; `!` before it: any other."""
@@ -71,7 +71,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is told of.
+    """What a notice is about.
 
     Attributes:
         name: of the dataset or the audit.
@@ -85,7 +85,7 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """Name it where datasets and audits stand together."""
+        """Name it where datasets and audits are listed together."""
         return self.name if self.is_dataset else f"audit {self.name}"
 
     @property
@@ -95,7 +95,7 @@ class Subject:
 
 
 def notices(subject: Subject, kinds: Collection[str], target: Target, tags: Collection[str]) -> list[Any]:
-    """Make the automations that tell a target of what befalls a dataset, or what an audit finds.
+    """Make the automations that notify a target of what happens to a dataset, or of what an audit finds.
 
     Args:
         subject: the dataset or the audit.

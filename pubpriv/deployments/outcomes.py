@@ -11,7 +11,7 @@ _LONGEST = 80
 """Characters of a value that are shown."""
 
 _UNTOLD = "form"
-"""Too long to be shown, and made of the installed version: that it differs is all that is told of it."""
+"""Too long to be shown, and made of the installed version: only that it differs is said."""
 
 
 @dataclass(frozen=True)

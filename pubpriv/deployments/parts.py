@@ -1,4 +1,4 @@
-"""Parts of dataset files that datasets and audits have in common: when something is due, and who is told."""
+"""Parts of dataset files that datasets and audits have in common: when something is due, and who is notified."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self, get_args
@@ -89,11 +89,11 @@ class Schedule(Part):
 
 
 class Notify(Part):
-    """Who is told of what: a block on the Prefect server that notifies, and events.
+    """Who is notified of what: a block on the Prefect server that notifies, and events.
 
     Attributes:
         block: TYPE/NAME of the block; `webhook` of any address, or one that notifies by itself.
-        on: what is told; default: everything.
+        on: the events; default: all of them.
     """
 
     block: str = Field(pattern=BLOCK)

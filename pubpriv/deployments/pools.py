@@ -66,7 +66,7 @@ def make_pool(
     if known.description != _MADE:
         return Outcome(f"work pool {name}", UNCHANGED)
     allowed = _allowed(known.base_job_template)
-    if going_on is not None:  # nothing becomes allowed by standing on the server
+    if going_on is not None:  # nothing becomes allowed by being on the server
         needed = [(variable, value) for each in going_on for variable, value in each.items()]
         allowed = {
             variable: {value for value in values if (variable, value) in needed} for variable, values in allowed.items()

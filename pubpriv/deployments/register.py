@@ -74,7 +74,7 @@ def register(
 
     Raises:
         InvalidInput: another installation has deployed one of the datasets, the server lacks a block that is to be
-            told of something, or a pool is of another type than `job` wants; nothing was changed.
+            notified, or a pool is of another type than `job` wants; nothing was changed.
     """
     wanted = list(deployments)
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
@@ -231,8 +231,8 @@ def _form(entrypoint: str) -> dict[str, Any]:
 def _schedules(wanted: Rendered, known: Any) -> list[Any]:
     """Make the schedule of the file, paused where a person paused it on the server, and keep those that others added.
 
-    A schedule that the file switches off has another slug than one that a person paused, so that the two are told
-    apart when the file switches it on again.
+    A schedule that the file switches off has another slug than one that a person paused, so that the two
+    differ when the file switches it on again.
     """
     from prefect.client.schemas.actions import DeploymentScheduleCreate
 

@@ -46,7 +46,7 @@ class Rendered:
         env: environment variables of its runs.
         dataset: whose slot its runs take; None: none.
         slots: how many runs may look at that dataset at once.
-        notify: who is told of what befalls it, and its dataset.
+        notify: who hears what happens to it, and to its dataset.
     """
 
     name: str

@@ -21,7 +21,7 @@ class PersonCase(CaseOverAnother):
     """Another case where the unit is a person; n is the number of persons.
 
     A run first asks how many persons and rows there are, and its method has the rest. Persons are no more than their
-    rows, and a table of one row a person is what theorems speak of, so that both are told as for rows.
+    rows, and a table of one row a person is what theorems speak of, so both are given as for rows.
 
     Attributes:
         case: of rows.
@@ -43,7 +43,7 @@ class PersonCase(CaseOverAnother):
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict a run that asks for the numbers of rows and persons first, and whose questions are of persons.
 
-        Rows of one person are taken to be copies of each other, so errors of sampling are no larger than told.
+        Rows of one person are taken to be copies of each other, so errors of sampling are at most what it says.
         """
         (most, rows), law = self.settled(n, purse), KINDS[purse.kind].noise_law
         first, rest = first_questions(purse, most)

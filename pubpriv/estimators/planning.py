@@ -282,7 +282,7 @@ def _elsewhere(budget: Budget) -> tuple[str, ...]:
     rho, mu = (cap.price_pure(Fraction(budget.cap.main, UNIT)).main / UNIT for cap in _CAPS)
     note = (
         f"a dataset with a zcdp budget is charged {rho:.2g} rho for this run, and one with an approx budget {mu:.2g} "
-        "mu^2: that is dear, for Gaussian noise of such a price is much smaller"
+        "mu^2: that is expensive, for Gaussian noise of such a price is much smaller"
     )
     return (note,)
 

@@ -22,7 +22,7 @@ class _About:
         help: one sentence or less.
         name: for people, where it is not that of the field.
         choices: of a text; none: any.
-        words: that may stand instead of a number.
+        words: allowed instead of a number.
         least, most: of a number, bounds included.
         above: a number must be larger than this.
         planned: it changes what `pubpriv plan` tells.
@@ -102,11 +102,11 @@ class Grouped:
     by: str | None = setting(
         None,
         planned=True,
-        help="Estimate groups of rows too, by this column of both tables, which is none of the estimate's; of dates "
-        "month(COLUMN)",
+        help="Estimate groups of rows too, by this column of both tables, which the estimate does not use; "
+        "month(COLUMN) for dates",
     )
     by_values: tuple[str, ...] = setting(
-        (), planned=True, help="The groups by that column: A,B,C. Default: those that the public rows are in"
+        (), planned=True, help="The groups by that column: A,B,C. Default: the groups of the public rows"
     )
 
 
@@ -115,5 +115,5 @@ OF_GROUPS = ("by", "by_values")
 
 
 def ungrouped(settings: Grouped) -> dict[str, Any]:
-    """Values by field, without those of groups: what an estimate is told where its table knows the groups."""
+    """Give values by field, without those of groups: what an estimate takes where its table knows the groups."""
     return {name: value for name, value in chosen(settings).items() if name not in OF_GROUPS}

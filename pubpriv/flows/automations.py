@@ -77,7 +77,7 @@ def _pause() -> AutomationCore:
             threshold=1,
             within=timedelta(0),
         ),
-        actions=[PauseDeployment(source="inferred", deployment_id=None)],  # that of the run which told of it
+        actions=[PauseDeployment(source="inferred", deployment_id=None)],  # that of the run which emitted the event
     )
 
 
@@ -101,7 +101,7 @@ def _stuck() -> AutomationCore:
 
 
 def silence(after: Set[str], expect: Set[str], seconds: int, related: _Related = _OURS) -> EventTrigger:
-    """Fire for each related run that tells none of `expect` so long after it told one of `after`."""
+    """Fire for each related run that emits none of `expect` so long after it emitted one of `after`."""
     return EventTrigger(
         after=set(after),
         expect=set(expect),

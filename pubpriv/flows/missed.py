@@ -1,8 +1,8 @@
 """Runs that do not begin: of a paused series, too late for their period, or after a crash that was none.
 
 A run that its schedule made stays on the server while no worker takes it. When one does, days later perhaps, it would
-be charged for a period that is over and read today's table. So it is skipped, and told; `pubpriv backfill` makes up for
-it if somebody wants to. A run that began, or that a person started, is never skipped.
+be charged for a period that is over and read today's table. So it is skipped, with a notice; `pubpriv backfill` makes
+up for it if somebody wants to. A run that began, or that a person started, is never skipped.
 """
 
 from datetime import UTC, datetime
@@ -50,8 +50,8 @@ def why_skipped(parameters: Parameters, job: Job) -> str | None:
 def why_not_resumed(parameters: Parameters) -> str | None:
     """Say why the run at work is not to go on with the release of another one; None: it is, or goes on with none.
 
-    After a restart of the server what became of a run may be told late, and a run be taken for dead that was cancelled
-    or has come to its end. One that failed since it was taken for dead did not: what kept the server from it may have
+    After a restart the server may hear late what became of a run, and take a run for dead that was cancelled or has
+    come to its end. One that failed since it was taken for dead did not: what kept the server from it may have
     ended it, and to go on costs nothing more.
     """
     if parameters.resumes is None:

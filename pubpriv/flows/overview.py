@@ -24,7 +24,7 @@ _AT_MOST_EVERY = timedelta(seconds=60)
 
 
 def show_overview(ledger: str) -> None:
-    """Show how the datasets of a ledger stand, if a deployed run is at work and nobody just showed it.
+    """Show what is left of the datasets of a ledger, if a deployed run is at work and nobody just showed it.
 
     Args:
         ledger: its URL, without a password.

@@ -157,7 +157,7 @@ class Parameters(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        """Give the form's schema, in which a bound of a field that may be empty stands beside its types, not inside.
+        """Give the form's schema, in which a bound of a field that may be empty is beside its types, not inside.
 
         Prefect then answers "999 is greater than the maximum of 100" and not that 999 fits no schema.
         """

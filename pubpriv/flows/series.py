@@ -4,7 +4,7 @@ With a setting that is left open (`auto`) a run is of the table itself. If relea
 else, such as the Gaussian that rows are drawn from, the difference would look like a change in the data. So a release
 keeps to what the newest one before it was of, unless the YAML file names a value.
 
-What a release was of stands in the ledger, in the configuration that it began with. A run that has begun keeps the
+What a release was of is in the ledger, in the configuration that it began with. A run that has begun keeps the
 setting it began with, so a retry does what the first try did.
 """
 

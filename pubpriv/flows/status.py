@@ -1,4 +1,4 @@
-"""How an installation stands: budgets and newest releases in the ledger, runs and pauses on the server.
+"""The state of an installation: budgets and newest releases in the ledger, runs and pauses on the server.
 
 Everything here is public: figures of the ledger, names and states. A release is dated by its day, as on its page.
 """

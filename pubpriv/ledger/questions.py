@@ -83,7 +83,7 @@ def public_value_of(stored: Any) -> Any:
 
 
 def question_of(charge: ChargeView, label: str) -> Question:
-    """Build the question of a charge, and price it again: what stands in a ledger is what somebody wrote there.
+    """Build the question of a charge, and price it again: anybody may have written into the ledger.
 
     Raises:
         LedgerViolation: it was charged as another event, or its answer is of other sizes.

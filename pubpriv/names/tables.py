@@ -83,7 +83,7 @@ def refuse_credentials(uri: str) -> None:
         known = _CREDENTIALS.get(scheme, "as the store's own tools do")
         raise InvalidInput(
             "the URL of a table carries no credentials and no settings, because it is kept and shown: leave out what "
-            f"stands before @ and after ?, and set them in the environment of the process that reads ({known}), or "
+            f"comes before @ and after ?, and set them in the environment of the process that reads ({known}), or "
             "give its machine a role"
         )
 
@@ -141,7 +141,7 @@ def _canonical_url(scheme: str, rest: str) -> str:
         raise InvalidInput(f"the URL of a table in {scheme}:// names a bucket or host after the two slashes")
     container, _, host = authority.rpartition("@")
     azure = _AZURE.fullmatch(host) if scheme == "abfs" else None
-    if azure is not None:  # the account may stand before or after the container
+    if azure is not None:  # the account may come before or after the container
         if not container:
             container, _, path = path.partition("/")
         authority = f"{container}@{azure[1].lower()}.dfs.core.windows.net"

@@ -23,7 +23,7 @@ _SCANNING, _WAITING = "scanning", "waiting"
 
 
 class DrawnAhead:
-    """A source of noise that can be told what it will be asked for. It is not pickled or copied: noise is used once.
+    """A source of noise that may know what it will be asked for. It is not pickled or copied: noise is used once.
 
     Args:
         source: of noise that does not depend on the label or the part, and of which no two draws depend on each other.

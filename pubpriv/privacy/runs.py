@@ -170,7 +170,7 @@ class RecordedRun:
         return self._run.notes()
 
     def statement(self) -> Statement:
-        """Make the statement from what stands in the ledger, to which notes belong."""
+        """Make the statement from the ledger's records, to which notes belong."""
         self.keep()
         run = self._run.bill()
         balance = self._ledger.balance(self._run.dataset)

@@ -23,7 +23,7 @@ _NEIGHBOURS_OF_PERSONS = (
 def for_people(amounts: str) -> str:
     """Write the amounts in a text with four digits at most: `0.5 rho` for `0.499999999948 rho`; files keep them all.
 
-    A refusal tells exact amounts, for what fits hangs on the last digit.
+    A refusal gives exact amounts, for what fits depends on the last digit.
     """
     return _DECIMAL.sub(lambda match: f"{float(match[0]):.4g}", amounts)
 
@@ -39,7 +39,7 @@ def declared(unit: str) -> str:
 
 
 def neighbours(person: Sequence[str], dated: bool = False) -> str:
-    """What tables may differ in that cannot be told apart.
+    """Say in what neighbouring tables differ.
 
     Args:
         person: id columns, if the unit is a person.

@@ -1,7 +1,7 @@
 """Columns as they can be: no negative fares, whole visits. A Gaussian knows neither, so drawn values are bent to it.
 
 A value is rounded to the nearest multiple of its column's step, and set to the nearest one within the bounds. That
-moves means and spreads away from the release, so what was bent, and by how much, is told.
+moves means and spreads away from the release, so what was bent, and by how much, is reported.
 """
 
 from dataclasses import dataclass

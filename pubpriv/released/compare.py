@@ -1,7 +1,7 @@
 """What changed between two releases, and what of it the noise of privacy alone would explain.
 
-Each released number is compared with its counterpart in units of two standard deviations of the difference: that of
-the privacy noise alone, which is known exactly, and that of noise and sampling together. Where many numbers are
+Each released number is compared with its counterpart in units of two standard deviations of the difference: one
+by the privacy noise alone, which is known exactly, one by noise and sampling together. Where many numbers are
 compared some differ by chance, so a difference counts only beyond Bonferroni's threshold: of two releases of one
 unchanged law, not more than one in twenty comparisons says that anything changed.
 
@@ -16,7 +16,7 @@ import numpy as np
 from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, by_component, of_all, of_quantity
+from pubpriv.released.numbers import Number, by_component, of_all, of_columns, of_quantity
 
 _LEVEL = 0.05
 """Chance that two releases of one unchanged law are said to differ anywhere."""
@@ -215,7 +215,7 @@ def _compared(estimate: Estimate) -> dict[int | None, list[Number]]:
 
 def _without_variances(numbers: list[Number]) -> list[Number]:
     pairs = [number for number in of_quantity(numbers, "covariance") if not number.is_variance]
-    return [number for quantity in ("weight", "mean", "sd") for number in of_quantity(numbers, quantity)] + pairs
+    return of_quantity(numbers, "weight") + of_columns(numbers) + of_quantity(numbers, "sd") + pairs
 
 
 def _of_groups(first: Estimate, second: Estimate) -> list[tuple[Number, Number]]:

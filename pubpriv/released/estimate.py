@@ -39,17 +39,17 @@ class Estimate(Shown):
         columns: names of the d columns.
         method: which pipeline made it.
         converged: False if the estimate is to be mistrusted; `diagnostics` says why.
-        standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, where it is told,
-            "clipping", in the data's own units.
+        standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, where it is
+            known, "clipping", in the data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
         provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created. Where the
-            unit is a person, persons, counted_rows, rows_per_person and target stand in the place of n_private;
-            counted_rows and period, where it is of rows of one period.
+            unit is a person, persons, counted_rows, rows_per_person and target replace n_private; where it is of
+            the rows of one period, counted_rows and period do.
         diagnostics: public facts of the run.
         public: of the public rows that helped, what the page draws; see `pubpriv.released.histograms`.
         target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
             or where an older version wrote the file.
-        groups: what is told of groups of rows besides; None: nothing.
+        groups: estimates of groups of rows, if there are any.
     """
 
     format: ClassVar[int] = 1
@@ -167,7 +167,7 @@ class Estimate(Shown):
         return (*components, *[len(self.columns)] * QUANTITIES[self.quantities[part]])
 
     def numbers(self) -> tuple[Number, ...]:
-        """Every released number once, with its errors: a covariance stands in the order of its columns.
+        """Every released number once, with its errors: a covariance in the order of its columns.
 
         Components follow each other; in each come weight, means and covariances. What groups have comes last.
         """
@@ -185,7 +185,7 @@ class Estimate(Shown):
                     yield Number.at((quantity, j + 1 if several else None, column, other), value, errors)
 
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
-        """A part and its errors by all sources, with an axis of components in front; what is not told is zero."""
+        """Stack a part and its errors by all sources, components first; errors that the release lacks are zero."""
         errors = {source: np.zeros(values.shape) for source in OPTIONAL} | dict(self.standard_errors[name])
         arrays = [values, *(np.asarray(errors[source], dtype=float) for source in SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]

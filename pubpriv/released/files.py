@@ -167,7 +167,7 @@ def _numbers_file(estimate: Estimate) -> bytes:
 
 
 def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
-    """The release as it stands in its file, if there is one."""
+    """Read the release from its file, if there is one."""
     if not files.model.exists():
         return estimate
     known = load(files.model)

@@ -77,7 +77,7 @@ class Groups:
         return tuple(number for group in self.each for number in group.numbers(columns))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, as it stands in a model file."""
+        """Give plain data, as a model file holds it."""
         return {"by": self.by, "each": [_group_to_json(group) for group in self.each]}
 
     @classmethod

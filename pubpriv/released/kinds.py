@@ -120,8 +120,9 @@ class MixtureEstimate(_LawEstimate):
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated."""
-        return "weights, means and covariances of a Gaussian mixture that describes the rows"
+        """Say in words what was estimated; the paper's methods have no rows outside."""
+        outside = ", without those that lie far from every component" if "outside" in self.diagnostics else ""
+        return f"weights, means and covariances of a Gaussian mixture that describes the rows{outside}"
 
     @property
     def subject(self) -> str:
@@ -190,7 +191,7 @@ class GaussianEstimate(_LawEstimate):
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated; older files do not tell which of the two."""
+        """Say in words what was estimated; older files leave open which of the two."""
         return self.targets.get(str(self.target), "mean and covariance")
 
     @property

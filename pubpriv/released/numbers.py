@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import hypot, sqrt
 
 QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0}
-"""What a released number may be, and of how many columns it is; how many rows there are is told of groups alone."""
+"""What a released number may be, and how many columns it is of; only groups have a number of rows."""
 
 SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
 """What a standard error may be made of; a release that does not tell the last ones has the first two."""
@@ -33,7 +33,7 @@ class Number:
         value: the estimate.
         sampling: its standard error by sampling.
         privacy: its standard error by privacy noise.
-        clipping: what clipping may have moved it by, as a standard error; 0 where that is not told.
+        clipping: what clipping may have moved it by, as a standard error; 0 where that is not known.
         shrinkage: what drawing a group to all groups may have moved it by, as a standard error; 0 elsewhere.
         group: of which rows; None: of all.
     """
@@ -87,14 +87,19 @@ def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:
 
 
 def of_quantity(numbers: Iterable[Number], quantity: str) -> list[Number]:
-    """Those of one quantity, in their order; `sd` gives standard deviations of columns, from variances."""
+    """Pick the numbers of one quantity, in their order; `sd` gives standard deviations of columns, from variances."""
     if quantity == "sd":
         return [number.deviation() for number in numbers if number.is_variance]
     return [number for number in numbers if number.quantity == quantity]
 
 
+def of_columns(numbers: Iterable[Number]) -> list[Number]:
+    """Pick the numbers that say where columns lie: means, or what another kind of release has in their place."""
+    return [number for number in numbers if QUANTITIES.get(number.quantity) == 1]
+
+
 def of_all(numbers: Iterable[Number]) -> list[Number]:
-    """Those of all rows together, without those of groups."""
+    """Pick the numbers of all rows together, without those of groups."""
     return [number for number in numbers if number.group is None]
 
 

@@ -7,11 +7,13 @@ import pandas as pd
 import pandera.pandas as pa
 
 from pubpriv.released.kinds import GaussianEstimate
-from pubpriv.released.numbers import Number, of_quantity, sources_of
+from pubpriv.released.numbers import QUANTITIES, Number, of_columns, of_quantity, sources_of
 from pubpriv.schemas.checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
 _TOLERANCE = 1e-6
+_LOCATION = f"^({'|'.join(name for name, columns in QUANTITIES.items() if columns == 1)})$"
+"""What says where a column lies: its mean, or what another kind of release has in its place."""
 
 _RELEASED = pa.DataFrameSchema(
     {
@@ -34,8 +36,8 @@ _RELEASED = pa.DataFrameSchema(
 _ESTIMATES = pa.DataFrameSchema(
     {
         "column": pa.Column(str, unique=True),
-        "mean": pa.Column(float, FINITE),
-        r"^error of mean": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        _LOCATION: pa.Column(float, FINITE, regex=True),
+        rf"^error of {_LOCATION[1:-1]}": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
         "variance": pa.Column(float, [FINITE, pa.Check.gt(0)], required=False),
         r"^error of variance": pa.Column(float, [FINITE, pa.Check.ge(0)], required=False, regex=True),
         "target": pa.Column(str, pa.Check.isin(list(GaussianEstimate.targets)), required=False),
@@ -56,8 +58,9 @@ def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.
     Raises:
         InvalidInput: what it promises does not hold: the first failure, in one line.
     """
-    means = of_quantity(numbers, "mean")
-    table: dict[str, Any] = {"column": [mean.column for mean in means], **_with_errors("mean", means)}
+    means = of_columns(numbers)
+    found = _with_errors(means[0].quantity, means)
+    table: dict[str, Any] = {"column": [mean.column for mean in means], **found}
     variances = [number for number in numbers if number.is_variance]
     frame = pd.DataFrame(table | (_with_errors("variance", variances) if variances else {}))
     if target is not None:

@@ -41,7 +41,7 @@ class Subject:
     def key(self, what: str) -> str:
         """Write the key of an artifact, as Prefect wants it: lowercase letters, digits and dashes.
 
-        Two dashes stand between names, and a hash after those that had to be changed, so no two subjects share a key.
+        Two dashes separate names, and a hash follows those that had to be changed, so no two subjects share a key.
         """
         names = [self.dataset, *([] if self.series is None else [self.series]), what]
         plain = [_slug(name) for name in names]

@@ -66,7 +66,7 @@ _OURS = (CrossingError, SpecMismatch, RunClosed, InvalidInput, BudgetExceeded, U
 def _fresh_error(error: BaseException, otherwise: Callable[[BaseException], PubPrivError]) -> BaseException:
     """Give what may leave in place of `error`: one of our errors with the same text, or a fixed one.
 
-    The result is a new object of a class from a closed list, so nothing hangs on it: no attribute, note,
+    The result is a new object of a class from a closed list, so nothing is attached to it: no attribute, note,
     cause or context. Errors of ours are written before rows are opened, or have one text: it may be shown.
     """
     if isinstance(error, KeyboardInterrupt):

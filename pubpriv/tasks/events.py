@@ -35,7 +35,7 @@ def resource_id(dataset: str) -> str:
 
 @dataclass(frozen=True)
 class BudgetOutlook:
-    """Hold where a dataset's budget stands, seen from a run with some allotment.
+    """Hold what is left of a dataset's budget, seen from a run with some allotment.
 
     Attributes:
         balance: of the dataset.

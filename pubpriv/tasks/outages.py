@@ -1,4 +1,4 @@
-"""Troubles of the Prefect server, told from defects: it is down, overloaded or locked, or does not let us in.
+"""Troubles of the Prefect server, as opposed to defects: it is down, overloaded or locked, or does not let us in.
 
 Prefect's client and httpx raise them wherever a flow or a command speaks to the server. What leaves is `Unavailable`
 with the class and the status, and nothing else of the error: its text may quote what was sent.

@@ -44,7 +44,7 @@ def test_a_claim_that_does_not_stand_is_named(place):
 
     finding = door._tried("a story", story, place, COUNTS)
     assert not finding.holds
-    assert finding.detail == "does not stand: this does not"
+    assert finding.detail == "does not hold: this does not"
     assert finding.verdict == "VIOLATION"
 
 

@@ -38,7 +38,7 @@ def attacked(name, runs=RUNS):
 
 
 def promises():
-    """What of the door's promises does not stand: {promise: detail}."""
+    """What of the door's promises does not hold: {promise: detail}."""
     question = Counts.priced(HALVES, Fraction(1))
     with world(np.random.default_rng(0).normal(0.0, 3.0, (40, 2))) as place:
         found = [door._tried(name, story, place, question) for name, story in door._PROMISES.items()]
@@ -98,7 +98,7 @@ def test_a_lost_root_of_two_in_the_noise(monkeypatch):
     finding = attacked("Counts over a partition")
     assert not finding.holds
     assert finding.verdict == "VIOLATION"
-    assert "told apart better" in finding.detail
+    assert "neighbours differ by more than was paid for" in finding.detail
 
 
 def test_a_lost_root_of_two_off_the_diagonal(monkeypatch):

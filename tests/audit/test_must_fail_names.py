@@ -120,7 +120,7 @@ def test_a_stored_question_that_is_not_checked_again(monkeypatch):
 def test_a_verify_that_believes_events(monkeypatch):
     """Chain, balances and prices are right; the question is another one."""
     monkeypatch.setattr(shipped.Ledger, "asked", staticmethod(lambda question: None))
-    assert broken(PLANTED) == "does not stand: verify finds it"
+    assert broken(PLANTED) == "does not hold: verify finds it"
 
 
 def test_a_balance_that_is_read_as_it_is_written(monkeypatch):

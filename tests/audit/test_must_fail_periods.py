@@ -19,7 +19,7 @@ from pubpriv.privacy.ledger.period_states import PeriodsState
 
 
 def broken(claims):
-    """What does not stand of one promise; empty if all does."""
+    """What does not hold of one promise; empty if all does."""
     finding = promised("periods", "it", claims)
     return "" if finding.holds else finding.detail
 

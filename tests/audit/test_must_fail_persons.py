@@ -25,7 +25,7 @@ def weights_broken():
 
 
 def promise(name, claims):
-    """What does not stand of one promise; empty if all does."""
+    """What does not hold of one promise; empty if all does."""
     finding = persons.promised("persons", name, claims)
     return "" if finding.holds else finding.detail
 
@@ -128,7 +128,7 @@ def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(
     monkeypatch.setattr(placement.np, "matmul", matmul)
     counts = next(e for e in persons.examples() if e.name == "counts-everything")
     try:
-        with pytest.raises(InvalidInput, match="where a record stands"):
+        with pytest.raises(InvalidInput, match="on the place of a record"):
             placement.check_places(PerPerson(counts.question, 1, 64), 2)
     finally:
         monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""The audit of pure runs stands, and finds noise that is too small, of another law, or shared."""
+"""The audit of pure runs holds, and finds noise that is too small, of another law, or shared."""
 
 import numpy as np
 import pytest

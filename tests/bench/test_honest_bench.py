@@ -129,7 +129,7 @@ def test_mixtures_have_components_of_a_law():
     for name, d in (("gamma", 1), ("lognormal-0.8", 2), ("correlated", 4)):
         law, generator = LAWS[name], np.random.default_rng(4)
         truth = intervals._components(law, d, generator)
-        rows, labels = intervals._rows(law, truth, 60_000, generator)
+        rows, labels, _ = intervals._rows(law, truth, 60_000, generator)
         longest = np.sqrt(np.linalg.eigvalsh(truth.covariances[0])[-1])
         gaps = [np.linalg.norm(truth.means[i] - truth.means[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
         assert min(gaps) == pytest.approx(intervals.SEPARATION * longest)

@@ -6,7 +6,7 @@ import pytest
 from benchmarks import missing
 from benchmarks.synthetic import TABLES
 
-RUN = {"found": True, "ratio": 1.0, "flagged": False, "told": False, "added": False}
+RUN = {"found": True, "ratio": 1.0, "flagged": False, "warned": False, "added": False}
 
 
 @pytest.mark.parametrize("name", TABLES["missing"])
@@ -31,16 +31,16 @@ def test_a_silent_miss_fails_a_row():
     for name, bad, met in (
         ("20% absent, d 5", RUN, True),
         ("20% absent, d 5", miss, False),
-        ("20% absent, d 5", miss | {"told": True}, False),
+        ("20% absent, d 5", miss | {"warned": True}, False),
         ("20% absent, d 5", miss | {"flagged": True}, True),
-        ("2% absent, d 5", miss | {"told": True}, True),
+        ("2% absent, d 5", miss | {"warned": True}, True),
         ("2% absent, d 5", miss, False),
     ):
         assert missing._row(name, [bad] * 3)["met"] is met
 
 
 @pytest.mark.slow
-def test_what_is_absent_is_found_or_told():
+def test_what_is_absent_is_found_or_warned():
     """Some draws of the cells with a component of 15 to 20% that no public row shows: none fails silently."""
     for name in ("20% absent, d 5", "15% absent, d 10", "20% absent, d 30", "20% absent, 5% garbage, d 10"):
         runs = [missing.run_of((name, 70_000 + seed)) for seed in range(4)]

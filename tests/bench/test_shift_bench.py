@@ -1,4 +1,4 @@
-"""What is wrong with public rows is what the bench says, and harm is told where it is done."""
+"""What is wrong with public rows is what the bench says, and harm is caught where it is done."""
 
 import json
 
@@ -17,7 +17,7 @@ def spoiled(kind, level, means=ONE, m=3_000):
     return shift._spoiled(kind, level, means, m, np.random.default_rng(5))
 
 
-def test_public_rows_are_spoiled_as_told():
+def test_public_rows_are_spoiled_as_said():
     """Against the same rows from the true law: by a distance, a factor, one direction, a share, copies, or fewer."""
     clean = spoiled("clean", 0.0)
     assert np.abs(np.cov(clean.T) - np.eye(5)).max() < 0.12
@@ -62,29 +62,29 @@ LEVELS = {
 
 
 @pytest.mark.parametrize("case", LEVELS)
-def test_harm_and_whether_it_is_told(case):
+def test_harm_and_whether_it_is_caught(case):
     """Errors of all runs are compared, and those of runs that are not flagged."""
-    rows, (harmless, told) = LEVELS[case]
+    rows, (harmless, caught) = LEVELS[case]
     row = shift._level(("gaussian", "shift", 3.0), rows, [run()] * 10)
-    assert (row["harmless"], row["told"]) == (harmless, told)
+    assert (row["harmless"], row["caught"]) == (harmless, caught)
     assert row["refused"] == (1.0 if case == "refused" else 0.0)
 
 
 def test_limits_are_the_last_level_without_harm():
-    """A level that is harmless again does not count; what comes after is told, or neither."""
+    """A level that is harmless again does not count; what comes after is caught, or neither."""
 
-    def level(value, harmless=False, told=False, kind="shift"):
-        return {"estimator": "mean", "kind": kind, "level": value, "harmless": harmless, "told": told}
+    def level(value, harmless=False, caught=False, kind="shift"):
+        return {"estimator": "mean", "kind": kind, "level": value, "harmless": harmless, "caught": caught}
 
     clean = level(0.0, harmless=True, kind="clean")
-    table = [clean, level(1, True), level(2, told=True), level(3), level(4, harmless=True), level(2, kind="wider")]
+    table = [clean, level(1, True), level(2, caught=True), level(3), level(4, harmless=True), level(2, kind="wider")]
     assert list(shift._limits(table)) == [
         {
             "estimator": "mean",
             "kind": "shift",
             "tried_to": 4,
             "harmless_to": 1,
-            "told": [2],
+            "caught": [2],
             "neither": [3],
             "met": False,
         },
@@ -93,7 +93,7 @@ def test_limits_are_the_last_level_without_harm():
             "kind": "wider",
             "tried_to": 2,
             "harmless_to": None,
-            "told": [],
+            "caught": [],
             "neither": [2],
             "met": False,
         },

@@ -195,7 +195,7 @@ def test_a_cluster_that_finishes_nothing_is_given_up(table, monkeypatch):
         assert type(failure_of_scan(table, executor)) is PrivateStepFailed
 
 
-def test_a_scheduler_that_is_lost_after_a_charge_is_told_and_nothing_else_is(tmp_path, monkeypatch):
+def test_a_scheduler_that_is_lost_after_a_charge_is_reported_and_nothing_else_is(tmp_path, monkeypatch):
     """By asking it once more, not by what the scan raised; the charge is kept, and threads go on for nothing."""
     monkeypatch.setattr("pubpriv.data.cluster._CONNECT_SECONDS", 0.1)
     private, _ = gaussian_tables(tmp_path)

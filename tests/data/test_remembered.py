@@ -1,6 +1,7 @@
 """A small table is decoded once a run; what is kept changes no bit, and stays in the process."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.data import memory
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.memory import _Remembered, remembering
 from pubpriv.data.pieces import Chunk
 from pubpriv.data.questions import Counts, LiftedGram
-from pubpriv.data.regions import Everything, View, _Workspace
+from pubpriv.data.regions import Cells, Everything, View, _Workspace
 from pubpriv.data.scan import scan
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.rounds import GRAM_SHARES
@@ -164,3 +166,67 @@ def test_half_a_reading_is_not_remembered(tmp_path, monkeypatch):
     broken.append(False)
     assert scan(table, count)["count"].tolist() == [1000]
     assert sorted(read) == [0, 1]
+
+
+def about(frame, radius=1.0):
+    """Counts of shells of lengths under a frame, and a question that maps records by it."""
+    partition = Cells((frame,), (0.0,))
+    mapping = LiftedGram.priced(partition, (frame,), (2.0,), Fraction(1), GRAM_SHARES)
+    return mapping, Counts.priced(ComponentShells(partition, (radius,)), Fraction(1))
+
+
+def norms_made(monkeypatch):
+    """A list of the frames under which lengths alone are worked out."""
+    made, alone = [], View._norms_alone
+    monkeypatch.setattr(View, "_norms_alone", lambda view, frame: (made.append(frame), alone(view, frame))[1])
+    return made
+
+
+def test_lengths_are_those_of_the_scan_that_mapped(table, monkeypatch):
+    """Found under an equal frame, triangular ones as well, to the same totals; made under another."""
+    square, other, halved = (
+        Frame.of(np.array([0.1, 0.0]), np.array(matrix))
+        for matrix in ([[1.0, 0.2], [0.3, 0.9]], [[1.0, 0.2], [0.3, 0.8]], [[1.0, 0.0], [0.3, 0.9]])
+    )
+    expected = [scan(table, about(frame)[1])["count"].tolist() for frame in (square, other, halved)]
+    made = norms_made(monkeypatch)
+    for frame, asked, want, found in (
+        (square, replace(square), expected[0], True),
+        (square, other, expected[1], False),
+        (halved, replace(halved), expected[2], True),
+    ):
+        kept = remembering(table)
+        scan(kept, about(frame)[0])
+        made.clear()
+        assert scan(kept, about(asked)[1])["count"].tolist() == want
+        assert (made == []) == found
+
+
+def test_lengths_of_a_scan_that_broke_are_not_found(table, monkeypatch):
+    """Rows are read again, by another table's worth of blocks: nothing of the first reading is left."""
+    kept, (mapping, counts) = remembering(table), about(gram().frames[0])
+    expected, blocks = scan(table, counts)["count"].tolist(), Chunk.blocks
+
+    def breaks(chunk):
+        if chunk.piece.number == 2:
+            raise OSError("gone")
+        return blocks(chunk)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Chunk, "blocks", breaks)
+        with pytest.raises(OSError, match="gone"):
+            scan(kept, mapping)
+    made = norms_made(monkeypatch)
+    assert scan(kept, counts)["count"].tolist() == expected
+    assert made
+
+
+def test_lengths_take_no_more_room_than_the_rows(table):
+    """Of a question with more frames than columns none are kept; of the next one they are."""
+    kept = remembering(table)
+    frames = tuple(Frame.of(np.array([0.1 * j, 0.0]), np.array([[1.0, 0.2], [0.3, 0.9]])) for j in range(3))
+    cells = Cells(frames, (0.0,) * 3)
+    scan(kept, LiftedGram.priced(cells, frames, (2.0,) * 3, Fraction(1), GRAM_SHARES))
+    assert kept._norms == {}
+    scan(kept, about(frames[0])[0])
+    assert [[*norms] for norms in kept._norms.values()] == [[frames[0]]] * 4

@@ -1,12 +1,13 @@
-"""Threads that scan take short turns at Python, and nobody else does."""
+"""Settings of a process: threads that scan take short turns at Python, small problems have one thread of BLAS."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from pubpriv.data.arithmetic import taking_turns
+from pubpriv.data.arithmetic import in_one_thread, single_threaded_blas, taking_turns
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
@@ -51,3 +52,18 @@ def test_turns_that_are_shorter_already_stay():
             assert sys.getswitchinterval() == shorter
     finally:
         sys.setswitchinterval(BEFORE)
+
+
+def test_blas_has_one_thread_until_the_last_has_left():
+    """Whoever entered first may leave first, and scans and steps count together; then it has as many as before."""
+
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        first, second = in_one_thread(), single_threaded_blas()
+        with first:
+            second.__enter__()
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}

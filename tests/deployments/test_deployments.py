@@ -64,14 +64,14 @@ def flows_of_the_project() -> set[str]:
     return found | {f"pubpriv.flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS}
 
 
-def test_every_flow_has_a_deployment_and_every_deployment_a_flow(monkeypatch):
-    """The examples deploy each flow of the project, and nothing that is no flow."""
+def test_every_flow_may_be_deployed_and_every_deployment_is_of_a_flow(monkeypatch):
+    """Each flow of the project may be deployed, and is found under its name; the examples deploy nothing else."""
     monkeypatch.setenv("PUBPRIV_DATA", "/data")
     monkeypatch.setenv("PUBPRIV_OUTPUT", "/released")
     deployed = {each.entrypoint for each in render(read_all([EXAMPLES]))}
-    assert deployed == flows_of_the_project() == set(_FLOWS.values())
+    assert deployed <= flows_of_the_project() == set(_FLOWS.values())
     assert len(deployed) == 4
-    for entrypoint in deployed:
+    for entrypoint in _FLOWS.values():
         module, _, name = entrypoint.rpartition(".")
         assert getattr(import_module(module), name).name == name.replace("_", "-")
 

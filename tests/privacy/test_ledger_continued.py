@@ -81,7 +81,7 @@ def test_what_does_not_belong_together_is_refused(parts, tmp_path):
     lines = files[1].read_text().splitlines()
     first = json.loads(lines[0])
     (tmp_path / "alone.jsonl").write_text("\n".join([json.dumps({**first, "after": {}}), *lines[1:]]) + "\n")
-    with pytest.raises(LedgerViolation, match="record 3 of dataset 'visits' stands where record 0 should be"):
+    with pytest.raises(LedgerViolation, match="record 3 of dataset 'visits' is where record 0 should be"):
         bundle.verify(tmp_path / "alone.jsonl")
     (tmp_path / "odd.jsonl").write_text("\n".join([json.dumps({**first, "after": {"visits": 4}}), *lines[1:]]) + "\n")
     with pytest.raises(LedgerViolation, match="its first line"):

@@ -1,4 +1,4 @@
-"""Cells of a file without types: what number a text reads as, told by that text alone.
+"""Cells of a file without types: what number a text reads as, from that text alone.
 
 `12`, ` -1.5e3 ` and `inf` are what they say; `true` and `false`, in any case, are 1 and 0; a date or a time as ISO 8601
 writes it is its days since the beginning of 1970, in UTC where no zone is named. Any other text is a missing cell.

@@ -168,12 +168,12 @@ class Around:
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """Those of the inner question."""
+        """Parts of the inner question."""
         return self.inner.parts
 
     @property
     def total_sizes(self) -> Mapping[str, int | None]:
-        """As many as the inner question has."""
+        """Sizes of the inner question's totals."""
         return self.inner.total_sizes
 
     def exact(self, totals: Totals) -> Totals:

@@ -88,7 +88,7 @@ class JointCounts(Additive):
     """How many records each region of several partitions holds: one look at the rows for all of them.
 
     Sensitivity (replace-one): the counts of one partition are `Counts`, at most min(regions, 2) of which change, each
-    by one. The partitions stand side by side, so squared distances add: the sum over partitions of min(regions, 2).
+    by one. Squared distances of different partitions add: the sum over partitions of min(regions, 2).
 
     Attributes:
         partitions: counted one after the other.

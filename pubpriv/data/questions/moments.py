@@ -17,6 +17,7 @@ import numpy as np
 
 from pubpriv.data.checks import integer, kind
 from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame, grid_scale
 from pubpriv.data.images import Images
 from pubpriv.data.questions.base import (
@@ -328,7 +329,8 @@ def _check_shares(names: str, shares: tuple[Fraction, ...]) -> None:
 
 def _shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
     """`frames`, with one object for equal ones, the partition's own where it has it, so that a block is mapped once."""
-    inner = partition.inner if isinstance(partition, Refined) else (partition,)
+    cells = partition.cells if isinstance(partition, ComponentShells) else partition
+    inner = cells.inner if isinstance(cells, Refined) else (cells,)
     own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
     if {id(frame) for frame in own}.issuperset(map(id, frames)):
         return frames  # to compare frames takes long

@@ -97,7 +97,7 @@ class PerPerson(Around):
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """Those of the inner question, in grains; a bound is what one person adds at most."""
+        """Parts of the inner question, in grains; a bound is what one person adds at most."""
         return {name: self._in_grains(part) for name, part in self.inner.parts.items()}
 
     def _in_grains(self, part: Part) -> Part:

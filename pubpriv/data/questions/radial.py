@@ -181,7 +181,7 @@ def bounding_sd(question: Question, part: str) -> float:
     """The noise's sd in `part` for thresholds of two to four sds, which are meant for Gaussian noise.
 
     A coordinate of radial noise has a longer tail: with N = 1, Laplace's law, 5.4 of its sds are exceeded as seldom as
-    3.5 of a Gaussian's. So the sd is told 1 + 0.55 / sqrt(N) times as large; that is enough at 3.5 for every N.
+    3.5 of a Gaussian's. So the sd is given 1 + 0.55 / sqrt(N) times as large; that is enough at 3.5 for every N.
     """
     sd = float(question.noise()[part].flat[0])
     return sd * (1 + _TAIL / math.sqrt(question.block_size)) if isinstance(question, Radial) else sd

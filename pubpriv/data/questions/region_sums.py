@@ -79,7 +79,7 @@ class RegionSums(OverRegions):
         return {self.part: np.concatenate(sums).astype(np.int64)}
 
     def vectors(self, z: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is clipped of records z (ell, count) with squared norms, and its own; both may be overwritten."""
+        """What is clipped of records z (ell, count) with squared norms, and its own; z may be overwritten."""
         return z, norms
 
     def length(self, radius: float) -> float:

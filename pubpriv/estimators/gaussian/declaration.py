@@ -92,7 +92,7 @@ GAUSSIAN = Estimator(
     walk="Estimate mean and covariance of a private table with the help of a public one.\n\n"
     "Ingest and validate both tables, precondition by the public rows, approach standard coordinates in a few private "
     "rounds, measure there, and pool with the public rows. Each look at private rows charges the ledger first.",
-    plan_help="Of `fit gaussian`.\n\nThe error is that of the covariance, relative, in Frobenius norm.",
+    plan_help="Plan `fit gaussian`.\n\nThe error is that of the covariance, relative, in Frobenius norm.",
     settings=GaussianSettings,
     driver=_driver,
     case=_case,

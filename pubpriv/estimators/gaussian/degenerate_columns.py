@@ -35,6 +35,10 @@ from pubpriv.estimators.steps import step
 _MOSTLY = 0.75
 """A column is degenerate if this share of the public rows has one and the same value in it."""
 
+_TOGETHER, _REPEATED = 0.3, 2
+"""Columns of which this share of the public rows, and so many, have the same values could shrink to nothing in the
+rounds, which look at the median row: harmless where there are no others, but beside these all would drown in noise."""
+
 _CLEARLY = 100.0
 """A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
 
@@ -150,6 +154,10 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
                 found[index], center[index] = own
         for column in _combined(rows, [index for index in range(d) if index not in found]):
             found[column.index] = column
+        for index in _heaped(rows, [index for index in range(d) if index not in found]) if found else ():
+            own = _alone(index, rows[:, index], d, None, _TOGETHER)
+            assert own is not None
+            found[index], center[index] = own
     regular = tuple(index for index in range(d) if index not in found)
     degenerate = tuple(found[index] for index in sorted(found))
     layout = Layout(public.columns, tuple(center.tolist()), regular, degenerate)
@@ -189,15 +197,27 @@ def scale_question(layout: Layout, column: _DegenerateColumn, whole: Whole, ask:
     return replace(asked, rank=whole.high_rank(bounding_sd(ask.as_asked(asked), "count")))
 
 
-def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[_DegenerateColumn, float] | None:
-    """(column, its center) if the column is degenerate by itself or has a scale from the user."""
+def _heaped(rows: np.ndarray, candidates: list[int]) -> list[int]:
+    """Say which of the columns `candidates` heap, if rows have the same values in all of them: most heaped first."""
+    shares = {index: float(np.unique(rows[:, index], return_counts=True)[1].max()) / len(rows) for index in candidates}
+    left, taken = sorted(candidates, key=shares.__getitem__), list[int]()
+    least = max(_TOGETHER * len(rows), _REPEATED)
+    while left and np.unique(rows[:, left], axis=0, return_counts=True)[1].max() >= least:
+        taken.append(left.pop())
+    return taken
+
+
+def _alone(
+    index: int, cells: np.ndarray, d: int, scale: float | None, most: float = _MOSTLY
+) -> tuple[_DegenerateColumn, float] | None:
+    """(column, its center) if it has one value in a share `most` of the rows, or a scale from the user."""
     values, counts = np.unique(cells, return_counts=True)
     common, share = float(values[np.argmax(counts)]), float(counts.max() / len(cells))
     deviation = float(np.sqrt(np.mean((cells - common) ** 2)))
     constant = deviation <= ROUNDING * float(np.abs(cells).max())
     if constant:
         reason, unit = "has the same value in every public row", max(abs(common), 1.0)
-    elif share >= _MOSTLY:
+    elif share >= most:
         reason, unit = f"has the value {common:g} in {share:.0%} of the public rows", deviation
     elif scale is not None:
         reason, unit, common = "has a scale from the user", scale, float(cells.mean())

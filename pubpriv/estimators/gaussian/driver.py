@@ -71,7 +71,7 @@ def estimate_gaussian(
             rows, with the method `no-public`.
         curator: the run; see `Curator`.
         target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from; `moments`, those of
-            the table itself, whatever its law; `auto`, the same moments, but a Gaussian's shape stands in for what
+            the table itself, whatever its law; `auto`, the same moments, but a Gaussian's shape replaces what
             clipping loses while a released histogram of lengths agrees with one.
         budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
         method: `learner`; `no-public`, which takes a Gaussian, an approx budget and no public rows; or `algorithm-2`

@@ -36,8 +36,8 @@ from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
 
 _CLEAR, _MOST_ODD = 3.0, 0.03
-"""Rows are told to lie further out than Gaussian ones from so many sds of their count on, and from this share of all
-rows on the run is flagged: others that belong to them lie among the rest."""
+"""Rows count as further out than Gaussian ones from so many sds of their count on, and from this share of all rows on
+the run is flagged: others that belong to them lie among the rest."""
 
 _WIDTHS = np.geomspace(2.0, 32.0, 17)
 """How many times wider than the others odd rows may be."""

@@ -11,6 +11,9 @@ import numpy as np
 
 from pubpriv.estimators.gaussian.shells import column_scales
 
+_ASTRAY = 0.25
+"""Shares of columns in a shell may differ from those that are expected there by this part of what it holds."""
+
 _CLEAR = 1.1
 """A direction of a shell stands out if its eigenvalue is so many times the largest of noise and sampling alone."""
 
@@ -73,6 +76,35 @@ def common_part(core: np.ndarray, shell: np.ndarray, sd: float) -> float:
     shares = np.maximum(core / max(float(core.sum()), 1e-300), 1e-12)
     total = max(float(shell.sum()), sd * math.sqrt(len(core)), 1e-150)
     return 1 / max(1.0, float(((shell**2 - sd**2) / shares).sum()) / total**2)
+
+
+def unlike(shares: np.ndarray, core: np.ndarray) -> float:
+    """Tell how unlike the `shares` (d,) of columns are to those of the `core` (d,): from 0 to 1.
+
+    It is the root of their chi-square distance: the standard deviation of the factors between them.
+    """
+    before = np.maximum(core, max(1e-12 * float(core.max()), 1e-300))
+    return min(math.sqrt(max(float((shares**2 / before).sum() * before.sum()) - 1, 0.0)), 1.0)
+
+
+def aimed_traces(sizes: np.ndarray, sds: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the traces (shells,) of shells and their sds, where it is expected what columns have of them.
+
+    Where few columns are long, the others only add noise to a trace. The least noise has the sum with the `shares` for
+    weights; it is off where these are wrong, and goes back to the trace as far as that may be.
+
+    Args:
+        sizes: (shells, d) released second moments along the columns.
+        sds: (shells,) of the noise in each of these.
+        shares: (d,) of the columns, as expected; they add up to 1.
+    """
+    d, sharp = sizes.shape[1], float((shares**2).sum())
+    traces, aimed = sizes.sum(axis=1), sizes @ shares / sharp
+    own = sds**2 / sharp
+    more = sds**2 * d - own
+    astray = (_ASTRAY * np.maximum(aimed, 0.0)) ** 2
+    back = astray / np.maximum(astray + more, 1e-300)
+    return aimed + back * (traces - aimed), np.sqrt(own + back * more)
 
 
 def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarray:

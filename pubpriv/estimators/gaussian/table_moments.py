@@ -3,7 +3,7 @@
 Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
 shape leans to that of all before it, as far as its noise makes it (James-Stein), but for columns that stand out. What
 lies beyond the last shell has the trace that `tail` expects, and a shape that goes on as it changed from the core to
-there.
+there. Where that shape says that few columns are long, these tell best whether a further shell holds rows.
 
 | part of the error | of a variance |
 |---|---|
@@ -20,12 +20,14 @@ import numpy as np
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian.shell_shapes import (
+    aimed_traces,
     beside,
     column_axes,
     common_part,
     further_shape,
     leant,
     shape_variances,
+    unlike,
 )
 from pubpriv.estimators.gaussian.shells import (
     FINE,
@@ -42,8 +44,12 @@ from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
 
-_LASTING = 3.0
+_LASTING = 2.0
 """The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
+
+_UNEVEN = 0.8
+"""What a column has of all that lies beyond the last shell may differ from what is expected by this part, one sd, where
+columns have unlike tails."""
 
 _SHAPED = 5.0
 """A shell has a shape of its own where its trace is so many times the noise."""
@@ -93,8 +99,8 @@ class Outside:
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
         noise: (parts, d, d) sds that the noise in traces makes, and in the directions that stand out.
         lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
-        lost: (d, d) the same of `second`.
-        further: (d, d) the part of `second` that is expected beyond the last shell.
+        shape: (d, d) of trace 1, of what lies beyond the last shell.
+        uneven: relative sd of what each column has of that.
         shares: (last, d, d) what each shell that counts adds to `second`.
         rows_sd: (shells,) noise sd of the rows in a shell.
     """
@@ -107,10 +113,21 @@ class Outside:
     axes: np.ndarray
     noise: np.ndarray
     lost_mean: np.ndarray
-    lost: np.ndarray
-    further: np.ndarray
+    shape: np.ndarray
+    uneven: float
     shares: np.ndarray
     rows_sd: np.ndarray
+
+    @property
+    def lost(self) -> np.ndarray:
+        """(d, d) sd of the part of `second` that is beyond the last shell."""
+        whole, sd = self.tail.beyond + self.tail.beyond_sd, self.tail.beyond_sd
+        return np.asarray(self.shape * math.hypot(sd, self.uneven * whole))
+
+    @property
+    def further(self) -> np.ndarray:
+        """(d, d) the part of `second` that is expected beyond the last shell."""
+        return np.asarray(self.shape * self.tail.beyond)
 
 
 def read_outside(
@@ -136,12 +153,38 @@ def read_outside(
         frame: the map to w.
         public: what the public rows say of the shape of all rows.
     """
+    sds = moments.second_sds[1:]
+    traces, trace_sds = np.trace(moments.seconds[1:], axis1=1, axis2=2), sds * math.sqrt(len(core))
+    known = moments, histogram, where, core, center, frame, public
+    outside = _read(*known, traces, trace_sds)
+    for _ in sds:
+        axes, last = outside.axes, outside.tail.last
+        sizes = np.einsum("ij,kjl,il->ki", axes, moments.seconds[1:], axes)
+        shares = np.einsum("ij,jk,ik->i", axes, outside.shape, axes)
+        aimed, aimed_sds = aimed_traces(sizes, sds, shares)
+        traces, trace_sds = np.append(traces[:last], aimed[last:]), np.append(trace_sds[:last], aimed_sds[last:])
+        outside = _read(*known, traces, trace_sds)
+        if outside.tail.last == last:
+            break
+    return outside
+
+
+def _read(
+    moments: ShellMoments,
+    histogram: Histogram,
+    where: Cut,
+    core: np.ndarray,
+    center: np.ndarray,
+    frame: Frame,
+    public: PublicShape,
+    traces: np.ndarray,
+    trace_sds: np.ndarray,
+) -> Outside:
+    """Read what lies beyond the core, as `read_outside` does, by these traces of shells with noise of these sds."""
     axes = column_axes(core, frame.dense()[1])
     n, d = moments.records, len(core)
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
-    traces = np.trace(moments.seconds[1:], axis1=1, axis2=2)
-    trace_sds = moments.second_sds[1:] * math.sqrt(d)
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
     lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
     longer = _unclipped(traces, trace_sds, lost)
@@ -150,7 +193,8 @@ def read_outside(
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
     common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
-    tail = read_tail(shells, _before(histogram, where, n, common), where.gaussian, n)
+    others = float(sizes.sum()) * (1 - 1 / d)
+    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n)
     if not where.gaussian:
         seen = slice(0, tail.last + 1)
         place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
@@ -198,8 +242,8 @@ def read_outside(
         axes=axes,
         noise=np.array(trace_noise).reshape(-1, d, d),
         lost_mean=np.abs(lean) * tail.beyond_sd / RATIO,
-        lost=shape * tail.beyond_sd,
-        further=shape * tail.beyond,
+        shape=shape,
+        uneven=_UNEVEN * unlike(np.einsum("ij,jk,ik->i", axes, shape, axes), sizes),
         shares=np.array(shares).reshape(tail.last, d, d),
         rows_sd=rows_sd,
     )
@@ -250,10 +294,11 @@ def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Leng
     )
 
 
-def _before(histogram: Histogram, where: Cut, n: float, common: float) -> tuple[np.ndarray, np.ndarray]:
+def _before(histogram: Histogram, where: Cut, n: float, common: float, others: float) -> tuple[np.ndarray, np.ndarray]:
     """(mean squared lengths, per row, in the shells within the first edge, their sds), by the histogram.
 
-    Of the columns whose tail goes on beyond: they have at least the `common` part of the core, and at most all of it.
+    Of the columns whose tail goes on beyond: they have at least the `common` part of what is not what the `others` have
+    of any row's squared length, and at most all of it.
     """
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
     at = int(np.searchsorted(edges, where.edges[0] * 0.999))
@@ -263,7 +308,9 @@ def _before(histogram: Histogram, where: Cut, n: float, common: float) -> tuple[
     found = np.array([float(lengths[max(end, 0) : max(end + 2, 0)].sum()) for end in ends])
     noise = np.array([math.sqrt(float((middle[max(end, 0) : max(end + 2, 0)] ** 2).sum())) for end in ends])
     found = np.maximum(found, 0.0)
-    return found * (1 + common) / 2, np.hypot(histogram.sd * noise / n, found * (1 - common) / 2)
+    squares = middle_squares(edges[[max(end, 0) for end in ends]], edges[[end + 2 for end in ends]])
+    least = common * np.maximum(1 - others / squares, 0.0)
+    return found * (1 + least) / 2, np.hypot(histogram.sd * noise / n, found * (1 - least) / 2)
 
 
 def fourth_of_columns(

@@ -98,7 +98,7 @@ class Tail:
         lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise.
         beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall, and groups of rows that
             noise may have made.
-        endless: whether it hardly falls, so that no error of clipping can be told.
+        endless: whether it hardly falls, so that no error of clipping can be given.
     """
 
     last: int

@@ -24,7 +24,7 @@ from pubpriv.released.numbers import of_all
 _E = TypeVar("_E", bound=Estimate)
 
 _CLIPPED = 0.05
-"""Groups are told to be clipped from this share of their second moment on."""
+"""Groups are reported as clipped from this share of their second moment on."""
 
 _Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
 """Estimates all rows together with a budget, and gives the covariance of a row beside that."""

@@ -7,7 +7,7 @@ Then m_g is drawn to that mean by the weight V_g / (t + V_g). A group that lies 
 its own (Efron and Morris 1972), so one odd group neither drags the others nor is dragged.
 
 Groups are drawn together a little less than t says, by its lower quartile of chi-square, since t itself is estimated;
-and what is told as error takes the upper bound of t that nine runs in ten lie below.
+and errors are reckoned with the upper bound of t that nine runs in ten lie below.
 """
 
 from dataclasses import dataclass

@@ -48,7 +48,7 @@ class _GroupSums:
 @public_value
 @dataclass(frozen=True)
 class ShrunkGroups:
-    """What is told of each group, in the table's units; (K, d), or (K, d, d).
+    """Estimates of each group, in the table's units; (K, d), or (K, d, d).
 
     Attributes:
         rows: about how many each has.
@@ -116,7 +116,7 @@ def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, 
         found: the answer.
         rows: of the table, with those that are in no group.
         widening: what sampling errors are multiplied by, where rows are alike (`unit.Size`).
-        spreads: whether covariances are told.
+        spreads: whether covariances are estimated.
         doubt: variance of an entry of the covariance of all rows, in w.
     """
     groups = _Groups.of(found, widening, spreads)

@@ -11,11 +11,17 @@ from pubpriv.estimators.mean.known_covariance import KnownCovariance
 _SURPRISE = 1e-5
 """Public rows contradict a covariance if a spread like theirs is less likely than this under it."""
 
+_FEWEST = 3
+"""... and a column is not held against those before it with fewer degrees of freedom: rounded values may lie on a line
+by chance."""
+
 
 def contradiction(rows: PublicTable, known: KnownCovariance) -> str | None:
     """Say how the public rows contradict a covariance; None if they do not, as one row alone never does.
 
-    Chi-square tests of their scatter: of each column by itself, and of all whitened columns together.
+    Chi-square tests of their scatter: of each column by itself, of each given those before it, which tells
+    correlations, and of all whitened columns together. With Sigma = L L' the scatter is L W L', W of Wishart's law, and
+    the squared diagonal of its Cholesky factor is that of L times independent chi-squares (Bartlett 1933).
 
     Args:
         rows: m public rows of d columns.
@@ -26,21 +32,26 @@ def contradiction(rows: PublicTable, known: KnownCovariance) -> str | None:
     m, d = rows.rows.shape
     if m < 2:
         return None
+    later = range(1, max(min(d, m - _FEWEST), 1))
     with np.errstate(over="ignore", invalid="ignore"):
-        centred = rows.rows - rows.rows.mean(axis=0)
-        spreads = (centred**2).sum(axis=0) / known.deviations() ** 2
-        whole = float((known.whiten(centred.T) ** 2).sum())
-    freedoms = np.array([*[m - 1] * d, (m - 1) * d], dtype=float)
-    found = np.array([*spreads, whole])
-    if not np.isfinite(found).all():
+        centred = (rows.rows - rows.rows.mean(axis=0)) / known.deviations()
+        spreads = (centred**2).sum(axis=0)
+        whole = float((known.whiten((centred * known.deviations()).T) ** 2).sum())
+    if not (np.isfinite(spreads).all() and np.isfinite(whole)):
         return None  # too large to be squared; the mean of such values is refused with its own words
-    chances = np.minimum(chdtr(freedoms, found), chdtrc(freedoms, found)) * (d + 1)
+    own = np.linalg.cholesky(known.covariance / np.outer(known.deviations(), known.deviations()))
+    _, factor = np.linalg.qr(centred)
+    beside = [float(factor[j, j] / own[j, j]) ** 2 for j in later]
+    freedoms = np.array([*[m - 1] * d, *[m - 1 - j for j in later], (m - 1) * d], dtype=float)
+    found = np.array([*spreads, *beside, whole])
+    chances = np.minimum(chdtr(freedoms, found), chdtrc(freedoms, found)) * len(found)
     worst = int(np.argmin(chances))
     if not chances[worst] < _SURPRISE:
         return None
-    whose = f"of column {rows.columns[worst]} " if worst < d else ""
+    whose = [f"of column {name} " for name in rows.columns]
+    whose += [f"of column {rows.columns[j]}, given those before it, " for j in later]
     ratio = found[worst] / freedoms[worst]
-    return f"the public rows have {ratio:.3g} times the variance {whose}that the covariance says"
+    return f"the public rows have {ratio:.3g} times the variance {[*whose, ''][worst]}that the covariance says"
 
 
 def check_covariance(rows: PublicTable, known: KnownCovariance) -> None:

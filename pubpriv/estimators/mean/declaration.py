@@ -124,7 +124,7 @@ MEAN = Estimator(
     "Ingest and validate both tables, ask for a clipped mean around the public one, ask again around the answer, undo "
     "the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first. A "
     "covariance that is unknown is learnt as `estimate-gaussian` does.",
-    plan_help="Of `fit mean`.\n\nThe error is that of a column's mean, in its standard deviations. Where the "
+    plan_help="Plan `fit mean`.\n\nThe error is that of a column's mean, in its standard deviations. Where the "
     "covariance is unknown, the plan is that of `fit gaussian`, whose mean it takes.",
     settings=MeanSettings,
     driver=_driver,

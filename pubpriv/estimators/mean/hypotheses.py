@@ -92,7 +92,7 @@ def check_dimension(method: str, d: int) -> None:
 
 
 def check_cover(n: int, d: int, m: int, purse: Purse) -> None:
-    """Refuse a run whose hypotheses cannot be told apart.
+    """Refuse a run that cannot tell its hypotheses from each other.
 
     Raises:
         InvalidInput: they cannot.
@@ -186,7 +186,7 @@ class HypothesesCase:
         return Forecast(_plan(n, self.d, self.m, purse), (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Whether the hypotheses can be told apart, by errors well below those of the public rows."""
+        """Whether a run can tell the hypotheses from each other, by errors well below those of the public rows."""
         try:
             return worth(self.forecast(n, purse).errors[0].error, self.m)
         except InvalidInput:

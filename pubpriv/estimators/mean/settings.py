@@ -25,8 +25,8 @@ class MeanSettings(Grouped):
         "auto",
         file_or=words,
         planned=True,
-        help="Of a row: identity, a CSV file with the known matrix, unknown, or auto: identity unless the public rows "
-        "contradict it, and then unknown",
+        help="Covariance of a row: identity, a CSV file with the known matrix, unknown, or auto: identity unless the "
+        "public rows contradict it, and then unknown",
     )
     method: str = setting(
         "two-step",

@@ -85,7 +85,7 @@ def _as_released(
 ) -> MeanResult:
     """Step 2 as it was released, for rows of any law: nothing is undone, and what lies beyond the clip is an error.
 
-    What rows beyond the clip may have added is told as a part of the error of each column. A covariance that nobody
+    What rows beyond the clip may have added is a part of the error of each column. A covariance that nobody
     gave takes the scale that the private rows have, unless columns may have different ones.
 
     Args:

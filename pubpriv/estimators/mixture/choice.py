@@ -116,7 +116,7 @@ def compare(
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
     n = curator.n_rows
-    sides = scaling.cells_for_lengths(first), scaling.cells_for_lengths(second)
+    sides = scaling.cells(first), scaling.cells(second)
     question = BoundedScore.priced(*sides, bound, ask.price)
     answer = curator.release(question, ask.label)
     return float(answer.values["score"][0]) / n, bounding_sd(answer.question, "score") / n

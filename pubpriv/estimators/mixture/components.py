@@ -13,33 +13,25 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.clipping import unclip_variances
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.outside import Outside, as_planned, outside
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.strays import Strays, overlapping, strays
+from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped
+from pubpriv.estimators.mixture.strays import Sorting, Strays, overlapping, strays
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _SMALLEST = 5.0
 """A component's released count is taken to be at least this many noise standard deviations."""
 
-_LOUDEST = 0.5
-"""No whitened variance is estimated below one noise standard deviation, or this if that is smaller."""
-
 _SPREAD = 0.02, 4.0
 """A spherical variance changes by no more than these factors in a round."""
-
-_HELD, _RAISED, _UNCLIPPED = 0.8, 3.0, 8
-"""Clipping is undone as if rows filled no more than this share of the squared clip radius; it raises variances by this
-factor at most; in so many steps."""
-
-_TINY = 1e-3
-"""Second moments below this, in units of the last estimate, are noise."""
 
 _PASSES = 12
 """How often strays are taken out in a round, at most, ..."""
@@ -69,10 +61,11 @@ class Round:
         count_sd: noise sd of a count.
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
-        frames: covariances (k, d, d) by which records were whitened.
+        start: the estimate before it: records were whitened by its covariances.
         change: by how many standard errors more passes over strays would still change the mean or covariance of a
             component.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
+        outside: rows of no component; None: the round did not tell them apart.
     """
 
     mixture: Mixture
@@ -80,9 +73,15 @@ class Round:
     count_sd: float
     sum_sd: float
     moment_sd: float
-    frames: tuple[tuple[tuple[float, ...], ...], ...]
+    start: Mixture
     change: float = 0.0
     moved: tuple[float, ...] = ()
+    outside: Outside | None = None
+
+    @property
+    def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
+        """Covariances (k, d, d) by which records were whitened."""
+        return self.start.covariances
 
     @property
     def settled(self) -> bool:
@@ -92,7 +91,12 @@ class Round:
     @property
     def held(self) -> bool:
         """Every component holds rows that stand out of the noise."""
-        return min(self.counts) > _SMALLEST * self.count_sd + 1
+        return all(self.hold)
+
+    @property
+    def hold(self) -> tuple[bool, ...]:
+        """Whether each component holds rows that stand out of the noise."""
+        return tuple(count > _SMALLEST * self.count_sd + 1 for count in self.counts)
 
     def noise(self, kind: str) -> tuple[float, ...]:
         """Spectral noise in the whitened covariance of each component, of covariances of that type."""
@@ -121,18 +125,22 @@ class _RoundAnswer:
     Attributes:
         partition: of records, as the question was stored.
         values: released statistics of whitened records, by part.
+        beyond: released counts of regions outside all components.
         noise: sd of each part.
         counts: released counts (k,), at least `_SMALLEST` noise sds.
         frames: by which records were whitened, as the question was stored.
         radius: that they were clipped to.
+        start: the estimate whose components they are.
     """
 
     partition: Partition
     values: Mapping[str, np.ndarray]
+    beyond: np.ndarray
     noise: dict[str, float]
     counts: np.ndarray
     frames: tuple[Frame, ...]
     radius: float
+    start: Mixture
 
     @classmethod
     def by(
@@ -147,12 +155,19 @@ class _RoundAnswer:
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
         cells = scaling.cells(mixture)
-        regions = regions or (cells if laws is None else laws.cells(scaling, mixture))
+        regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
         answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
-        counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
-        asked = answer.question
-        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0])
+        asked, k, beyond = answer.question, len(cells.frames), answer.values["count"][len(cells.frames) :]
+        values = {name: part[: len(part) * k // asked.partition.n_regions] for name, part in answer.values.items()}
+        counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
+        return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture)
+
+    def sorting(self, scaling: Scaling) -> Sorting | None:
+        """How rows were sorted, if that is by their likeliest component; else None."""
+        if not isinstance(self.partition, Cells | ComponentShells):
+            return None
+        return Sorting(self.partition, [scaling.standard(frame) for frame in self.frames], self.radius)
 
     def less(self, strays: Strays) -> "_RoundAnswer":
         """Take out what strays brought, and put in what they took."""
@@ -169,16 +184,11 @@ class _RoundAnswer:
         centers, matrices = zip(*(scaling.standard(frame) for frame in self.frames), strict=True)
         return np.array(centers), 1 / np.array([np.diag(matrix) for matrix in matrices])
 
-    def round(
-        self,
-        means: np.ndarray | list[np.ndarray],
-        covariances: list[np.ndarray],
-        moment_sd: float,
-        frames: tuple[tuple[tuple[float, ...], ...], ...],
-    ) -> Round:
+    def round(self, means: np.ndarray | list[np.ndarray], covariances: list[np.ndarray], moment_sd: float) -> Round:
         """The round that ends with these means and covariances, in standard coordinates."""
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
-        return Round(estimate, tuple(self.counts.tolist()), self.noise["count"], self.noise["sum"], moment_sd, frames)
+        noise = self.noise["count"], self.noise["sum"], moment_sd
+        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start)
 
 
 @step(title="per-component estimation", private=True)
@@ -201,7 +211,8 @@ def estimate_components(
         floors: least variances.
         ask: label and price.
         counts: laws of the rows, where columns count; None: Gaussians.
-        regions: which record is whose, a region for each component; None: the likeliest one's.
+        regions: which record is whose, a region for each component; None: the likeliest one's, or nobody's where it
+            is further out than the ask says.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
@@ -215,46 +226,54 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
     # records that a component has only because it must not be smaller look like those of the last estimate
     added = counts - np.clip(seen.values["count"], 0, counts)
     spreads_before = mixture.arrays[2]
-    means, covariances, frames = [], [], []
+    means, covariances = [], []
     for j, frame in enumerate(seen.frames):
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
         shift = seen.values["sum"][j] / counts[j]
-        shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
+        shift *= believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ spreads_before[j] @ whiten.T
         clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
         if laws is None:
             values, axes = np.linalg.eigh(clipped)
-            spread = (axes * _unclipped(values, seen.radius)) @ axes.T
+            spread = (axes * unclipped(values, seen.radius)) @ axes.T
         else:
             shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped, noise["moment"] / counts[j])
-        spread = _shrunk(spread, before, noise["moment"] / counts[j])
+        spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
-        frames.append(tuple(map(tuple, (colour @ colour.T).tolist())))
-    return seen.round(means, covariances, noise["moment"], tuple(frames))
+    return seen.round(means, covariances, noise["moment"])
 
 
 def _settled(
     read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None
 ) -> Round:
-    """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
-    frames = [scaling.standard(frame) for frame in seen.frames]
-    found, changes = read(seen), list[float]()
+    """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
+
+    Without odd rows among those of components, too, where it tells of such rows outside.
+    """
+    frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
+    found, changes, odd = read(seen), list[float](), None
+    cells = seen.partition if isinstance(seen.partition, Cells) else None
+    if sorting is not None and len(seen.beyond):
+        odd, among = outside(sorting, seen.values["count"], seen.beyond, seen.noise["count"], found.mixture)
+        if among is not None:
+            seen = seen.less(among)
+            found = read(seen)
     for _ in range(_PASSES):
         # counts reach further than Gaussian rows
-        if not (isinstance(seen.partition, Cells) and (laws or overlapping(found.mixture))):
+        if sorting is None or not (laws or overlapping(found.mixture)):
             changes = []
             break
-        stand = () if laws is None else laws.given(scaling, found.mixture, seen.partition)
-        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture, *stand)))
+        stand = laws.given(scaling, found.mixture, cells) if laws is not None and cells is not None else ()
+        better = read(seen.less(strays(sorting, found.mixture, *stand)))
         changes.append(found.off(better))
         if _astray(changes):
             break
         found = better
         if changes[-1] < _SETTLED:
             break
-    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture))
+    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture), outside=odd)
 
 
 def _astray(changes: list[float]) -> bool:
@@ -280,39 +299,6 @@ def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple
     return tuple(far)
 
 
-def _unclipped(variances: np.ndarray, radius: float) -> np.ndarray:
-    """Variances (d,) along axes of whitened Gaussian rows, from those of the rows clipped to a radius.
-
-    Without this a component whose last estimate was too narrow stays so: by public rows that are, or by a group of few.
-    They are variances about the rows' own mean: a mean that is far off is clipped, too, and makes nothing wider.
-    """
-    kept = np.maximum(variances, _TINY)
-    kept *= min(1.0, _HELD * radius**2 / float(kept.sum()))
-    return np.asarray(variances * np.minimum(unclip_variances(kept, radius, _TINY, _UNCLIPPED) / kept, _RAISED))
-
-
-def _believed(length: float, radius: float, sd: float, d: int) -> float:
-    """How much of a shift of the mean is believed: at most a radius, less what noise explains (James and Stein 1961).
-
-    The shift is from the last estimate, whose own noise it undoes, so that both rounds count by their precision.
-    """
-    explained = max(d - 2, 0) * (sd / max(length, 1e-9)) ** 2
-    return max(0.0, 1.0 - explained) * min(1.0, radius / max(length, 1e-9))
-
-
-def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
-    """Towards the last estimate's shape, by as much of the difference as noise explains.
-
-    `noisy` (d, d) has orthogonal-ensemble noise of diagonal sd `sd`, so noise alone moves it by
-    sd^2 d (d + 1) / 2 in squared Frobenius norm. Sampling error is not counted: it is what was asked for.
-    """
-    d = len(noisy)
-    target = before * (max(float(np.trace(noisy)), 0.02 * d) / np.trace(before))
-    distance = float(((noisy - target) ** 2).sum())
-    towards = min(1.0, sd**2 * d * (d + 1) / 2 / max(distance, 1e-12))
-    return floored((1 - towards) * noisy + towards * target, min(sd, _LOUDEST))
-
-
 @step(title="per-component estimation", private=True)
 @one_thread
 def estimate_diagonal(
@@ -336,17 +322,17 @@ def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _R
     shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
     clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
     if laws is None:
-        variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
+        variances = np.stack([unclipped(own, seen.radius) for own in clipped])
     else:
         shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped, noise["moment"] / counts)
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
     towards = np.minimum(1.0, sd**2 * d / np.maximum(distance, 1e-12))[:, None]
-    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, _LOUDEST)[:, None])
+    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
-    return seen.round(centers + roots * shifts, covariances, noise["moment"], _squares(roots))
+    return seen.round(centers + roots * shifts, covariances, noise["moment"])
 
 
 @step(title="per-component estimation", private=True)
@@ -373,7 +359,7 @@ def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
     shifts = _within(noisy, seen.radius)
-    factors = np.array([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
+    factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
     if laws is not None:
         alike = np.repeat(clipped[:, None], d, axis=1)
         shifts, variances = laws.unclipped_columns(
@@ -384,15 +370,10 @@ def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
     means = centers + roots * shifts
-    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d, _squares(roots))
+    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d)
 
 
 def _within(shifts: np.ndarray, radius: float) -> np.ndarray:
     """Shifts (k, d) no longer than the radius that no record is beyond."""
     lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
     return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))
-
-
-def _squares(roots: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Diagonal covariances by which records were whitened, from column sds (k, d)."""
-    return tuple(tuple(map(tuple, np.diag(root**2).tolist())) for root in roots)

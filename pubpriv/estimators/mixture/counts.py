@@ -1,8 +1,8 @@
-"""Components whose columns all count something: no Gaussians, but of laws that a mean and a variance tell.
+"""Components whose columns all count something: no Gaussians, but of laws that a mean and a variance determine.
 
 Rows of small counts reach further above their mean than Gaussian rows, and never below their least value. Taken for
 Gaussian ones, what a clip takes from their tail is not put back, their variances vary more than is said, and their
-counts contradict the model. So the law that both moments tell (`panjer`) stands in the Gaussian's place in all three.
+counts contradict the model. So the law that both moments determine (`panjer`) replaces the Gaussian in all three.
 Columns depend on one another as Gaussian ones of the same covariance do. Public, or made of released numbers.
 """
 
@@ -84,13 +84,13 @@ class CountLaws:
         heaped = (np.abs(public - origins[owners]) < np.array(steps) / 2).mean(axis=0)
         return cls(tuple(map(tuple, origins.tolist())), tuple(steps)) if (heaped >= _HEAPED).all() else None
 
-    def sample(self, mixture: Mixture, count: int) -> np.ndarray:
+    def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
         """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""
         weights, means, covariances = mixture.arrays
         ends = np.rint(np.cumsum(weights) / weights.sum() * count).astype(int)
         sizes = np.diff(ends, prepend=0)
         parts = zip(range(len(weights)), means, covariances, sizes, strict=True)
-        return np.concatenate([self._rows(*part) for part in parts])
+        return np.concatenate([self._rows(*part, seed) for part in parts])
 
     def rows_of_each(self, mixture: Mixture) -> np.ndarray:
         """Rows (k, count, d) that stand for those of each component."""
@@ -190,13 +190,13 @@ class CountLaws:
         means = np.maximum((mean - np.array(self.origins[component])) / steps, _LEAST)
         return [panjer(*each) for each in zip(means, np.maximum((sds / steps) ** 2, _LEAST), strict=True)]
 
-    def _rows(self, component: int, mean: np.ndarray, covariance: np.ndarray, count: int) -> np.ndarray:
+    def _rows(self, component: int, mean: np.ndarray, covariance: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
         """Rows (count, d) that stand for those of a component: evenly in each column."""
         from scipy.special import ndtr, ndtri
 
         sds = np.sqrt(np.diag(covariance))
         values, vectors = np.linalg.eigh(covariance / np.outer(sds, sds))
-        generator, column = np.random.default_rng(component), ndtri((np.arange(count) + 0.5) / max(count, 1))
+        generator, column = np.random.default_rng([component, seed]), ndtri((np.arange(count) + 0.5) / max(count, 1))
         even = np.stack([generator.permutation(column) for _ in sds], axis=1)
         ranks = ndtr(even @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
         shares = self._shares(component, mean, sds)

@@ -68,7 +68,7 @@ _REACH = 1.5
 """Uncovered rows are clipped to this many times the largest norm of a public one."""
 
 _SHELLS, _VISIBLE = 7, 4.0
-"""Uncovered rows are told by shells, each twice as far out as the one before: those with a count of so many noise sds
+"""Uncovered rows are listed by shells, each twice as far out as the one before: those with a count of so many noise sds
 are taken together."""
 
 _DRAWN, _FEWEST_DRAWN = (0.3, 4.0), 3
@@ -218,7 +218,7 @@ def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _
     question = Moments.priced(regions, (frame,) * _SHELLS, radii, ask.price, MOMENT_SHARES)
     answer = curator.release(question, ask.label)
     counts, count_sd = answer.values["count"], bounding_sd(answer.question, "count")
-    # noise grows with the radius, so shells without rows are left out; the first one is always told
+    # noise grows with the radius, so shells without rows are left out; the first one is always listed
     visible = [0, *(j for j in range(1, _SHELLS) if counts[j] > _VISIBLE * count_sd)]
     noise, d = answer.question.noise(), len(seen.units)
     count = max(float(answer.values["count"][visible].sum()), 1.0)

@@ -79,7 +79,7 @@ MIXTURE = Estimator(
     "Ingest and validate both tables, precondition, look for superclusters, find private principal components, "
     "partition, estimate each component with its weight, and choose between the private and the public model. Each "
     "step that looks at private rows charges the ledger first; public steps are cached across runs.",
-    plan_help="Of `fit mixture`.\n\nThe error is that of a component's mean, in standard deviations of a column in it.",
+    plan_help="Plan `fit mixture`.\n\nThe error is of a component's mean, in standard deviations of a column in it.",
     settings=MixtureSettings,
     driver=_driver,
     case=_case,

@@ -18,7 +18,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import Ask, gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
-from pubpriv.estimators.mixture.bks.driver import estimate_bks
+from pubpriv.estimators.mixture.by_name import estimate_by_name
 from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture.components import (
     Floors,
@@ -30,7 +30,6 @@ from pubpriv.estimators.mixture.components import (
 from pubpriv.estimators.mixture.coverage import Coverage, cover
 from pubpriv.estimators.mixture.explained import explained
 from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
-from pubpriv.estimators.mixture.kssu.driver import estimate_kssu
 from pubpriv.estimators.mixture.ladder import Climbed, climb
 from pubpriv.estimators.mixture.ladder_plan import Ladder
 from pubpriv.estimators.mixture.linear import one_thread
@@ -42,16 +41,17 @@ from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import pooled_start, public_model, public_starts
 from pubpriv.estimators.mixture.results import released
-from pubpriv.estimators.mixture.scaling import Scaling, precondition
+from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
-from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
+from pubpriv.estimators.mixture.shapes import Shape, choose_shape, narrowed, shaped
 from pubpriv.estimators.mixture.supercluster import Groups, Regime, supercluster
 from pubpriv.estimators.mixture.unknown import Placement, search, tighten
+from pubpriv.estimators.mixture.verdict import on_its_way
 from pubpriv.estimators.mixture.ways import Ways
 from pubpriv.estimators.public_rows import public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain, step
-from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
+from pubpriv.privacy.budgets import BudgetLike, Purse, budget_of
 from pubpriv.released.departure import departure
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
@@ -95,7 +95,7 @@ def estimate_mixture(
     Returns:
         Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
         False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, where
-        components share too many rows to be told apart or one holds hardly any, and where noise is larger than the
+        components share too many rows to be separated or one holds hardly any, and where noise is larger than the
         covariances.
 
     Raises:
@@ -145,14 +145,17 @@ def _whole(
     purse = curator.begin("mixture", configuration, rows, budget)
     run = Execution(curator, "mixture", runner)
     if method != "auto":
-        return _by_name(rows, run, settings, purse, budget_of(budget or curator.budget))
+        return estimate_by_name(rows, run, settings, purse, budget_of(budget or curator.budget))
     scene, ways, covered = _surveyed(run, rows, settings, purse)
     course = _course(scene, ways, covered.asked)
     curator.expect(course.surely)
-    last, shape, climbed = _measured(scene, course)
-    verdict = verdict_of(last, shape.kind, course.plan, climbed)
-    model = _judged(scene, course, last, shape, verdict.noise)
-    known = course.layout, course.plan, course.regime, last, shape
+    # while noise is drawn; a ladder may end with another number of components
+    public = None if course.ladder else run(public_model, scene.rows, scene.scaling, course.plan.n_components)
+    last, shape, climbed, plan = _measured(scene, course)
+    course = replace(course, plan=plan)
+    verdict = verdict_of(last, shape.kind, plan, climbed)
+    model = _judged(scene, course, last, shape, verdict.noise, public)
+    known = course.layout, plan, course.regime, last, shape
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have walked to rows that no public row is near: then counts agree with the model
     mended = (_EXPLAINED,) if model.fit.explains and not covered.complete else ()
@@ -160,7 +163,8 @@ def _whole(
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
     fits = model.fit.fits and (covered.complete or model.fit.explains)
-    sound = model.guard.clear and fits and verdict.sound
+    few = last.outside is None or last.outside.few(curator.n_rows)
+    sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
     return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
 
@@ -238,10 +242,13 @@ def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
     return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]
 
 
-def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
+def _judged(
+    scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...], public: Mixture | None
+) -> _Judged:
     """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
     run, scaling, plan = scene.run, scene.scaling, course.plan
-    fallback = shaped(run(public_model, scene.rows, scaling, len(last.counts)), scene.covariance_type, scaling)
+    public = public or run(public_model, scene.rows, scaling, len(last.counts))
+    fallback = shaped(public, scene.covariance_type, scaling)
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
     guard = run.at("", shape)(prefer, scaling, scene.held(last.mixture), scene.held(fallback), plan.guard, ahead)
     weights = run(_count_weights, last)
@@ -266,20 +273,6 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
     return table
 
 
-def _by_name(
-    rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
-) -> MixtureEstimate:
-    """Run a method by its name: no public rows, or algorithms 3 to 10 of the paper, not the default pipeline."""
-    if settings.method == KSSU:
-        alone = estimate_kssu(run, settings, purse)
-        facts = alone.scaling, settings.method, alone.diagnostics, alone.complete
-        return released(alone.last.mixture, alone.last, run.curator, rows, *facts)
-    found = estimate_bks(rows, run, settings, purse, budget)
-    return released(
-        found.mixture, found.last, run.curator, rows, found.scaling, settings.method, found.diagnostics, found.complete
-    )
-
-
 @step(title="weight counting")
 def _count_weights(last: Round) -> tuple[float, ...]:
     """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
@@ -287,17 +280,17 @@ def _count_weights(last: Round) -> tuple[float, ...]:
     return tuple((counts / counts.sum()).tolist())
 
 
-def _measured(scene: Scene, course: _Course) -> tuple[Round, Shape, Climbed | None]:
-    """Give the last round, with covariances of the type that is released, why that one, and the ladder it came by."""
+def _measured(scene: Scene, course: _Course) -> tuple[Round, Shape, Climbed | None, MixturePlan]:
+    """Give the last round, of the type that is released, why that one, the ladder it came by, and what was asked."""
     layout, plan = course.layout, course.plan
     if course.ladder is not None:
-        return _climbed(scene, layout, plan, course.ladder)
-    last = (
+        return *_climbed(scene, layout, plan, course.ladder), plan
+    last, plan = (
         _overlapping(scene, layout.groups, plan)
         if plan.regime == Regime.OVERLAPPING
         else _separated(scene, layout, plan)
     )
-    return *_of_type(scene, last), None
+    return *_of_type(scene, last), None, plan
 
 
 def _of_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
@@ -305,13 +298,13 @@ def _of_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
     if scene.covariance_type != "auto":
         return last, Shape(scene.covariance_type, "as asked for")
     shape = scene.run(choose_shape, last, scene.scaling)
-    return _narrowed(last, shape.kind, scene.scaling), shape
+    return narrowed(last, shape.kind, scene.scaling), shape
 
 
-def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
+def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, MixturePlan]:
     """Components stand apart: find them, then measure."""
     located, floors = _located(scene, layout, plan)
-    return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
+    return _finish(scene, scene.start(located), floors, plan, None, "", located)
 
 
 def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder) -> tuple[Round, Shape, Climbed | None]:
@@ -344,7 +337,7 @@ def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixtur
     return located, layout.groups.floors(seeds.groups)
 
 
-def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> Round:
+def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round, MixturePlan]:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
     flat = groups.flat_floors(plan.n_components)
@@ -355,17 +348,38 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> Round:
     refined = []
     for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
         mixture = start.mixture
-        last = _refine(scene, scene.start(mixture), start.floors, asks, f"(start {number})", mixture)
-        refined.append(last.mixture)
+        refined.append(_refine(scene, scene.start(mixture), start.floors, asks, f"(start {number})", mixture))
     best, floors, picks = refined[0], starts[0].floors, []
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
         # against the best so far: beside a start that failed, scores of the others are all clipped
-        picks.append(
-            run.at(f"(start {number} or one before)")(prefer, scaling, scene.held(other), scene.held(best), ask)
-        )
+        pick = run.at(f"(start {number} or one before)")
+        picks.append(pick(prefer, scaling, scene.held(other.mixture), scene.held(best.mixture), ask))
         if picks[-1].advantage > 0:
             best, floors = other, starts[number - 1].floors
-    return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
+    return _finish(scene, best.mixture, floors, plan, best, "(best start)", *picks)
+
+
+def _finish(
+    scene: Scene, start: Mixture, floors: Floors, plan: MixturePlan, before: Round | None, whose: str, *sources: Any
+) -> tuple[Round, MixturePlan]:
+    """Measure to the end of a plan; of the longer one, where the round before the last still moved a component far.
+
+    `before` is the round that `start` comes from, if it is one's; for `whose` and `sources` see `Place`.
+    """
+    done, last = 0, before
+    while done < len(plan.rounds):
+        if done == len(plan.rounds) - 1 and plan.divided and last and on_its_way(last, scene.covariance_type):
+            plan = plan.longer
+        name = _numbered(done + 1, plan.rounds, whose)
+        last = _refine(scene, start, floors, plan.rounds[done : done + 1], name, *sources)
+        start, sources, done = last.mixture, (last,), done + 1
+    assert last is not None
+    return last, plan
+
+
+def _numbered(number: int, asks: tuple[Ask, ...], whose: str) -> str:
+    """Tell which of several rounds one is."""
+    return f"{number} of {len(asks)} {whose}".strip() if len(asks) > 1 else whose
 
 
 def _refine(
@@ -374,21 +388,13 @@ def _refine(
     """One round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
     mixture = start
     for number, ask in enumerate(asks, start=1):
-        name = f"{number} of {len(asks)} {whose}" if len(asks) > 1 else whose
-        last = _round(scene, scene.run.at(name.strip(), *sources), mixture, floors, ask)
+        place = scene.run.at(_numbered(number, asks, whose), *sources)
+        last = _round(scene, place, mixture, floors, ask)
         mixture, sources = last.mixture, (last,)
     return last
 
 
 def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    measure = {"diag": estimate_diagonal, "spherical": estimate_spherical}.get(
-        scene.covariance_type, estimate_components
-    )
+    others = {"diag": estimate_diagonal, "spherical": estimate_spherical}
+    measure = others.get(scene.covariance_type, estimate_components)
     return run(measure, scene.scaling, scene.held(start), floors, ask, scene.counts(start))
-
-
-def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
-    """A round of full covariances with those of that type; the mean of d noisy variances is less noisy than one."""
-    d = len(scaling.location)
-    quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
-    return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)

@@ -53,13 +53,16 @@ def diagnostics(
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    outside = last.outside if guard.clear else None
+    if outside is not None:
+        warnings += outside.warnings(scene.run.curator.n_rows)
     warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
     if climbed is not None:
         asks, noise = [*asks[:-1], *climbed.plan.asks], climbed.plan.noise
-    more = climbed is not None and k > plan.n_components
-    if more:
+    more = climbed is not None and climbed.chosen > plan.n_components
+    if k > plan.n_components:
         reason = f"{k} components predict better than the {plan.n_components} that lie apart"
         regime = Regime(Regime.OVERLAPPING, reason)
     return {
@@ -82,7 +85,8 @@ def diagnostics(
         "moved": max(last.moved),
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise, "expected": guard.expected},
         "private_model_chosen": guard.clear,
-        "misfit": fit.told_as(),
+        "misfit": fit.facts(),
+        **({} if outside is None else outside.facts(scene.run.curator.n_rows)),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
         "warnings": warnings,

@@ -124,7 +124,7 @@ class MixtureCase:
         purse, k = Purse.of(budget), self.k
         plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
-        notes = ["components are Gaussian, of equal weight, and told apart without error", way]
+        notes = ["components are Gaussian, of equal weight, and separated without error", way]
         if self.settings.known is None:
             notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if self.settings.climbs and k > 1:
@@ -135,7 +135,7 @@ class MixtureCase:
         if isinstance(plan, default_plan.MixturePlan):
             noise = Preference.expected_noise(n, self.d, plan.guard)
             notes.append(
-                "the private model is taken unless the private rows find the public rows' model better, which is told "
+                "the private model is taken unless the private rows find the public rows' model better, which is known "
                 f"with a noise of {noise:.2g} nats per row; then theirs is kept, with their errors, and flagged"
             )
         elif isinstance(plan, paper_plan.BksPlan):
@@ -202,7 +202,7 @@ class KssuCase(MixtureCase):
         share = sum(ask.rho for ask in self._plan(n, Purse.of(budget)).rounds) / Purse.of(budget).rho
         search = f"the search for them takes {1 - share:.0%} of the budget"
         return (
-            "components are Gaussian, of equal weight, round to within a factor of a few, and told apart without error",
+            "components are Gaussian, of equal weight, round to within a factor of a few, and separated without error",
             f"{search}; those closer than about six standard deviations may be missed, and the model is then flagged",
             f"{few} public rows, or fewer, would take its place with the method auto, and no bound would be needed",
         )

@@ -18,7 +18,7 @@ Two things look like components and are none, so the first score is against what
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -102,11 +102,19 @@ class Scored:
 
 @dataclass(frozen=True)
 class Climbed:
-    """How a ladder ended: the round that is released, what was scored, and the plan that was followed."""
+    """How a ladder ended.
+
+    Attributes:
+        last: the round that is released.
+        scored: numbers of components that were tried.
+        plan: that was followed.
+        chosen: components that were measured; those that held hardly a row are not released.
+    """
 
     last: Round
     scored: tuple[Scored, ...]
     plan: LadderPlan
+    chosen: int
 
     def to_json(self) -> list[dict[str, Any]]:
         """Make of it what diagnostics tell."""
@@ -166,9 +174,37 @@ def climb(
     chosen = choose(k_apart, scored)
     plan = ladder.plan(chosen)
     if chosen == k_apart:
-        return Climbed(refine(found.mixture, plan.rounds, "(components that lie apart)", found), tuple(scored), plan)
-    last = refine(models[chosen], plan.rounds, "(best number)", models[chosen])
-    return Climbed(last, tuple(scored), plan)
+        last = refine(found.mixture, plan.rounds, "(components that lie apart)", found)
+    else:
+        last = inhabited(refine(models[chosen], plan.rounds, "(best number)", models[chosen]), k_apart)
+    return Climbed(last, tuple(scored), plan, chosen)
+
+
+def inhabited(last: Round, apart: int) -> Round:
+    """Leave out components that hold hardly a row; but as many as lie apart remain.
+
+    Nobody asked for that number of components. Where someone did, the run is flagged instead.
+    """
+    by_count = np.argsort(-np.array(last.counts), kind="stable")
+    kept = sorted(int(j) for rank, j in enumerate(by_count) if rank < apart or last.hold[j])
+    odd = last.outside
+    if odd is not None and odd.seen:
+        among, unsure = (tuple(part[j] for j in kept) for part in (odd.among, odd.unsure))
+        odd = replace(odd, among=among, unsure=unsure)
+    return replace(
+        last,
+        mixture=_only(last.mixture, kept),
+        counts=tuple(last.counts[j] for j in kept),
+        start=_only(last.start, kept),
+        moved=tuple(last.moved[j] for j in kept),
+        outside=odd,
+    )
+
+
+def _only(mixture: Mixture, kept: list[int]) -> Mixture:
+    """The mixture of some of the components."""
+    weights, means, covariances = (part[kept] for part in mixture.arrays)
+    return Mixture.of(weights / weights.sum(), means, covariances)
 
 
 def choose(apart: int, scored: Sequence[Scored]) -> int:

@@ -1,7 +1,7 @@
 """What a ladder of models may ask, on the share of the last round that a run without a ladder has.
 
 All shares are fixed beforehand by public facts. Which of the plans is followed, one for each number of components that
-may be chosen, follows from released scores; what is asked until then stands in all of them, at the same price.
+may be chosen, follows from released scores; all of them ask the same until then, at the same price.
 """
 
 from dataclasses import dataclass
@@ -88,8 +88,8 @@ class LadderPlan(Plan):
                 shares[f"ladder/{k}/rank"] = _RANK, blanks.score
         blanks = case.blanks(chosen)
         left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-        last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.round)}
-        shares |= last if chosen > case.apart else {"ladder/round-1": (left, blanks.round)}
+        last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.last)}
+        shares |= last if chosen > case.apart else {"ladder/round-1": (left, blanks.last)}
         asks = split_purse(case.purse, "mixture", shares, _CROWD)
         last_rho = [*asks.values()][-1].rho
         return cls(
@@ -162,7 +162,7 @@ class Ladder:
 
     def blanks(self, k: int) -> Blanks:
         """Make the questions about k components."""
-        return Blanks(self.d, k, self.covariance_type)
+        return Blanks(self.d, k, self.covariance_type, self.n)
 
 
 def _rounds(k: int) -> list[list[str]]:
@@ -187,7 +187,7 @@ def plan_with_ladder(
     """Make the plan of a run, and tell what may be tried above k components; None: nothing.
 
     Args:
-        purse: see `MixturePlan.of`, as of all that is not told here.
+        purse: see `MixturePlan.of`, also for all that is not listed here.
         n: private rows.
         d: columns.
         k: components.

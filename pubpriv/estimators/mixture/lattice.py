@@ -10,8 +10,8 @@ _LEFT = 0.05
 """Least share of a variance that is left when what rounding adds to it is taken out."""
 
 
-def drawn_rows(mixture: Mixture, public: np.ndarray, count: int) -> np.ndarray:
-    """Rows (count, d) from a mixture, on the lattice of the public rows (m, d); the seed is fixed, so they are public.
+def drawn_rows(mixture: Mixture, public: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
+    """Rows (count, d) from a mixture, on the lattice of the public rows (m, d); they are public, for the seed is fixed.
 
     Where all columns count, they are of the laws of counts with the same moments; else they are rounded.
 
@@ -20,10 +20,10 @@ def drawn_rows(mixture: Mixture, public: np.ndarray, count: int) -> np.ndarray:
     """
     laws = CountLaws.of(mixture, public)
     if laws is not None:
-        return laws.sample(mixture, count)
+        return laws.sample(mixture, count, seed)
     steps = np.array([lattice(column) for column in public.T])
     weights, means, covariances = mixture.arrays
-    rows = Mixture.of(weights, means, [_sharpened(own, steps**2 / 12) for own in covariances]).sample(count, seed=0)
+    rows = Mixture.of(weights, means, [_sharpened(own, steps**2 / 12) for own in covariances]).sample(count, seed)
     return rounded(rows, public[0], steps)
 
 

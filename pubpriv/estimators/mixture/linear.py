@@ -2,38 +2,31 @@
 
 import math
 from collections.abc import Callable
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
+
+from pubpriv.data.arithmetic import in_one_thread
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 def one_thread(step: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Run a step's BLAS and OpenMP on one thread: on small problems threads only wait for each other.
+    """Run a step on one thread (`in_one_thread`), and let scikit-learn look at data only.
 
-    And let scikit-learn look at data only, not at each of its own settings again: for few rows that takes a tenth.
+    To check each of its own settings again takes it a tenth of the time for few rows.
     """
 
     @wraps(step)
     def alone(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         from sklearn import config_context
 
-        with _pools().limit(limits=1), config_context(skip_parameter_validation=True):
+        with in_one_thread(), config_context(skip_parameter_validation=True):
             return step(*args, **kwargs)
 
     return alone
-
-
-@cache
-def _pools() -> Any:
-    """The process's thread pools, looked for once: that takes milliseconds."""
-    import sklearn.mixture  # noqa: F401 - what it loads must be there to be found
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def clip_radius(d: int, inflation: float = 1.05) -> float:

@@ -1,9 +1,9 @@
 """Clusters of public rows that are narrow in a direction across columns, and coordinates in which they are not.
 
 Columns that nearly determine each other inside every component, as weights and lengths do, leave components that are
-thousands of times as long as they are wide. In units of columns everything is then told by the long direction: a
-covariance floor is wider than the components, and so is what noise leaves. A linear map of the rows, which public rows
-tell, mends the cause; what components share does not hang on which of them a row belongs to.
+thousands of times as long as they are wide. In units of columns the long direction then decides everything: a
+covariance floor is wider than the components, and so is what noise leaves. A linear map of the rows, learnt from
+public ones, mends the cause; what components share does not depend on which of them a row belongs to.
 
 Source: Art, Gnanadesikan and Kettenring 1982, the scatter inside clusters by differences of nearest neighbours, in the
 metric that they themselves show.

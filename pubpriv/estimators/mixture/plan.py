@@ -2,12 +2,13 @@
 
 All decisions here use public facts: n, d, m, k, the budget and the regime found in the public rows. The
 driver executes this object; pricing a run without running it is this object too. A run that looks for k makes a
-second plan when it has found it: what was asked until then stands in both, and both have the same sum.
+second plan when it has found it: both ask the same until then, and both have the same sum.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from pubpriv.data.balls import Cylinder
 from pubpriv.data.codec import public_value
@@ -18,6 +19,7 @@ from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along, shells_inside
+from pubpriv.estimators.mixture.outside import cut, outside_end
 from pubpriv.estimators.mixture.rounds import (
     CROWD,
     MOMENT_SHARES,
@@ -56,6 +58,9 @@ _EXPLAINED = Fraction(3, 100)
 _TELLING = 0.5
 """... which are no test from this spectral noise in the first round on: the noise is what does not fit."""
 
+_HOME = Fraction(1, 4)
+"""Share of the last round that goes to one more before it, where the round before that still moved a component far."""
+
 _EXPLORE = Fraction(1, 2)
 _PICK = Fraction(15, 1000)
 _STARTS = 3
@@ -83,6 +88,7 @@ class MixturePlan(Plan):
         rounds: that measure.
         explained: whether the first round explains the rows; None: no ladder is climbed.
         several: components of the public model whose cells are counted.
+        divided: two rounds in the place of the last one, where the round before still moved a component far; (): never.
     """
 
     regime: str
@@ -102,6 +108,14 @@ class MixturePlan(Plan):
     rounds: tuple[Ask, ...]
     explained: Ask | None = None
     several: int = 0
+    divided: tuple[Ask, ...] = ()
+
+    @property
+    def longer(self) -> "MixturePlan":
+        """The same with one more round: the last one is divided."""
+        asks, rounds = ((*some[:-1], *self.divided) for some in (self.asks, self.rounds))
+        noise = self.noise * math.sqrt(self.rounds[-1].rho / self.divided[-1].rho)
+        return replace(self, asks=asks, rounds=rounds, noise=noise, divided=())
 
     @property
     def loud(self) -> bool:
@@ -141,7 +155,7 @@ class MixturePlan(Plan):
             coverage: of `coverage_questions`, those that are asked.
             several: components of the public model whose cells are counted before a ladder; 0: none is climbed.
         """
-        blanks = Blanks(d, k, covariance_type)
+        blanks = Blanks(d, k, covariance_type, n)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
             shares = _overlapping(worth_of(purse, blanks.round, CROWD), n / k, blanks, before)
@@ -175,6 +189,7 @@ class MixturePlan(Plan):
             rounds=tuple(ask for name, ask in asks.items() if name.startswith(("settle-", "round-"))),
             explained=asks.get("explained"),
             several=several,
+            divided=_divided(purse, [*asks.values()][-1], n / k, blanks),
         )
 
 
@@ -190,11 +205,13 @@ class Blanks:
         d: columns.
         k: components.
         covariance_type: of the rounds.
+        n: private rows.
     """
 
     d: int
     k: int
     covariance_type: str
+    n: int
 
     @property
     def frame(self) -> Frame:
@@ -249,6 +266,12 @@ class Blanks:
         regions, frames, _ = _regions(self.frame, self.k)
         return round_question(self.covariance_type, regions, frames, ask)
 
+    def last(self, ask: Ask, measured: bool = True) -> Question:
+        """The same, and how many rows are no component's; `measured`: a round came before."""
+        cells, frames, _ = _regions(self.frame, self.k)
+        regions = cut(cells, outside_end(self.n, self.d, measured), ask)
+        return round_question(self.covariance_type, regions, frames, ask)
+
     def _cells(self, count: int) -> Cells:
         return _regions(self.frame, count)[0]
 
@@ -301,15 +324,16 @@ def _separated(
     shares |= settling_rounds(*terms)
     rounds = measuring_rounds(1 - _taken(shares), *terms)
     if several and len(rounds) > 1:
-        (first, _), (second, blank) = rounds.values()
+        (first, _), (second, _) = rounds.values()
         if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < _TELLING:
             shares |= {
                 "round-1": rounds["round-1"],
                 "explained": (_EXPLAINED, blanks.explained(several)),
-                "round-2": (second - _EXPLAINED, blank),
+                "round-2": (second - _EXPLAINED, blanks.last),
             }
             return shares
-    return shares | rounds
+    *_, (name, (share, _)) = rounds.items()
+    return shares | rounds | {name: (share, partial(blanks.last, measured=len(rounds) > 1))}
 
 
 def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) -> _Shares:
@@ -324,7 +348,16 @@ def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) ->
     for start in range(2, _STARTS + 1):
         shares[f"pick-{start}"] = _PICK * rest, blanks.score
     shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
-    return shares | {"round-3": (1 - _taken(shares), blanks.round)}
+    return shares | {"round-3": (1 - _taken(shares), blanks.last)}
+
+
+def _divided(purse: Purse, last: Ask, count: float, blanks: Blanks) -> tuple[Ask, ...]:
+    """Divide the last round in two, if the first of them is still quiet enough to bring components home."""
+    part = purse.part(last.price)
+    shares = {"home/round-1": (_HOME, blanks.round), "home/round-2": (1 - _HOME, blanks.last)}
+    asks = tuple(split_purse(part, "mixture", shares).values())
+    quiet = spectral_noise(asks[0].rho, blanks.d, count, blanks.covariance_type) < _TELLING
+    return asks if quiet else ()
 
 
 def _taken(shares: _Shares) -> Fraction:

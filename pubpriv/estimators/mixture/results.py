@@ -11,9 +11,10 @@ components:
 | mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
 | covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
 
-These are the fourth moments of Gaussian rows; of variances those of counts, where all columns count. Where too few
-rows tell whether they are Gaussian, what is not known of them is counted as sampling: it makes errors of covariances
-wider by `_LAW_UNKNOWN`.
+These are the fourth moments of Gaussian rows; of variances those of counts, where all columns count. Where rows of no
+component are seen, others of their kind lie among those of components: how little is known of what these add to a
+variance is a third part of errors of covariances, `clipping` (see `outside`). Where too few rows tell whether they are
+Gaussian, what is not known of them is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
 """
 
 from dataclasses import replace
@@ -25,6 +26,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.counts import CountLaws
+from pubpriv.estimators.mixture.outside import Outside
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
@@ -65,6 +67,8 @@ def released(
     laws = CountLaws.of(mixture, rows.rows) if last else None
     if laws is not None:
         errors["covariances"] = _of_counts(errors["covariances"], laws.excess(mixture))
+    if last and last.outside is not None and last.outside.seen:
+        errors["covariances"]["clipping"] = _among(last.outside, own, order)
     if blunt and last:
         errors["covariances"] = _wider(**errors["covariances"])
     return MixtureEstimate(
@@ -84,9 +88,7 @@ def _straight(last: Round, scaling: Scaling) -> Round:
     """Give what errors need of a round in coordinates of columns."""
     if not scaling.shape:
         return last
-    shape = np.array(scaling.shape)
-    frames = tuple(tuple(map(tuple, own)) for own in (shape @ np.array(last.frames) @ shape.T).tolist())
-    return replace(last, mixture=scaling.straight(last.mixture), frames=frames)
+    return replace(last, mixture=scaling.straight(last.mixture), start=scaling.straight(last.start))
 
 
 def _standard_errors(
@@ -138,9 +140,16 @@ def _of_counts(errors: dict[str, np.ndarray], excess: np.ndarray) -> dict[str, n
     return errors | {"sampling": sampling}
 
 
-def _wider(sampling: np.ndarray, privacy: np.ndarray) -> dict[str, np.ndarray]:
+def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Error (k, d, d) of what odd rows among those of components add to covariances (k, d, d), both in `order`."""
+    roots = np.sqrt(np.einsum("kii->ki", covariances))
+    return np.asarray(np.array(outside.unsure)[order, None, None] * roots[:, :, None] * roots[:, None, :])
+
+
+def _wider(sampling: np.ndarray, privacy: np.ndarray, **other: np.ndarray) -> dict[str, np.ndarray]:
     """Count as sampling what makes both parts together wider by `_LAW_UNKNOWN`."""
-    return {"sampling": np.sqrt(sampling**2 + (_LAW_UNKNOWN**2 - 1) * (sampling**2 + privacy**2)), "privacy": privacy}
+    wider = np.sqrt(sampling**2 + (_LAW_UNKNOWN**2 - 1) * (sampling**2 + privacy**2))
+    return {"sampling": wider, "privacy": privacy, **other}
 
 
 def _shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:

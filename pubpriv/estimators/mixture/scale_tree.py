@@ -24,7 +24,7 @@ _LEAST = 5
 towers as much as the second has to: two of a cluster's points may happen to lie close together."""
 
 _RESOLVED = 1e-7
-"""Groups closer than this share of the largest norm are not cut: whose point is the nearest is told from squared
+"""Groups closer than this share of the largest norm are not cut: the nearest point is found by squared
 distances, which have 16 digits."""
 
 _LOOKS = 4
@@ -68,7 +68,7 @@ def _cut(rows: np.ndarray, tight: bool, inside: bool = False) -> tuple[np.ndarra
             merges = linkage(points, "single")
             top = _top(merges, points)
             part = _tightest(merges, rows.shape[1]) if top is None and tight else top
-            if part is not None and not _told_apart(rows[members], part, least):
+            if part is not None and not _separated(rows[members], part, least):
                 nested |= inside and top is None
                 part = part if inside else None
         if part is None:
@@ -79,7 +79,7 @@ def _cut(rows: np.ndarray, tight: bool, inside: bool = False) -> tuple[np.ndarra
     return labels, nested
 
 
-def _told_apart(points: np.ndarray, part: np.ndarray, least: float) -> bool:
+def _separated(points: np.ndarray, part: np.ndarray, least: float) -> bool:
     """Whether a record's nearest point tells on which side of a cut it is, as it does for each of the points (m, d)."""
     from scipy.spatial.distance import cdist
 

@@ -5,7 +5,6 @@ map from public rows, and more only where public clusters are narrow (`narrow`).
 covariance floor.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,19 +81,12 @@ class Scaling:
         return self.apply(center), matrix @ np.array(self.shape) if self.shape else matrix
 
     def cells(self, mixture: Mixture) -> Cells:
-        """Give each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
-        return self._cells(mixture, _inverse_root)
+        """Give each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2.
 
-    def cells_for_lengths(self, mixture: Mixture) -> Cells:
-        """The same cells, for a question of lengths alone: frames turn what they whiten, and are triangular.
-
-        A scan takes less time with them, and a ledger fewer bytes.
+        Frames are triangular where they can be: a scan takes less time with them, and a ledger fewer bytes.
         """
-        return self._cells(mixture, _inverse_factor)
-
-    def _cells(self, mixture: Mixture, inverse: Callable[[np.ndarray], np.ndarray]) -> Cells:
         weights, means, covariances = mixture.arrays
-        frames = tuple(self.frame(m, inverse(c)) for m, c in zip(means, covariances, strict=True))
+        frames = tuple(self.frame(m, _inverse_factor(c)) for m, c in zip(means, covariances, strict=True))
         offsets = np.log(weights) - np.linalg.slogdet(covariances)[1] / 2
         return Cells(frames, tuple(offsets.tolist()))
 
@@ -154,7 +146,7 @@ def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
     varying, least = np.flatnonzero(~constant), 1e-8 * np.sqrt(len(rows))
     residuals = np.abs(np.diag(np.linalg.qr(rows[:, varying], mode="r")))
     if (residuals > 2 * least).all():
-        return []  # as nearly always, and told at once
+        return []  # as nearly always, and seen at once
     found: list[int] = []
     kept: list[int] = []
     for j in varying:
@@ -167,12 +159,6 @@ def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
         else:
             kept.append(int(j))
     return found
-
-
-def _inverse_root(covariance: np.ndarray) -> np.ndarray:
-    """Give the symmetric C^(-1/2) of a positive definite C."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
 
 
 def _inverse_factor(covariance: np.ndarray) -> np.ndarray:

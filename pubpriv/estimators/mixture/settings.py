@@ -63,7 +63,7 @@ class MixtureSettings(Grouped):
         "practical",
         choices=_CONSTANTS,
         planned=True,
-        help="Of bks-scarce and bks-ample: practical, or paper as printed",
+        help="Constants of bks-scarce and bks-ample: practical, or paper as printed",
     )
     covariance_type: str = setting(
         "full",
@@ -78,7 +78,7 @@ class MixtureSettings(Grouped):
         None,
         above=0,
         planned=True,
-        help="Of kssu: every row lies within this of zero in every column, which nobody may have looked up in the rows",
+        help="For kssu: every row lies within this of zero in every column. Do not look that up in the private rows",
     )
 
     def __post_init__(self) -> None:

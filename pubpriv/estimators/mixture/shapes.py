@@ -13,7 +13,7 @@ the sum of z z' (a record may lie on one axis), so leaving the other entries out
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,13 @@ def shaped(mixture: Mixture, kind: str, scaling: Scaling) -> Mixture:
     if kind == "spherical":
         variances = (variances * scale**2).mean(axis=1)[:, None] / scale**2
     return Mixture.of(weights, means, [np.diag(own) for own in variances])
+
+
+def narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
+    """A round of full covariances with those of that type; the mean of d noisy variances is less noisy than one."""
+    d = len(scaling.location)
+    quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
+    return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
 
 
 @step(title="covariance type")

@@ -6,10 +6,11 @@ it is that of which the partition would have given the released totals. Rows are
 so this is post-processing of released answers: free, and public.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.regions import Cells
 from pubpriv.released.law import Mixture
 
@@ -28,11 +29,65 @@ class Strays:
         counts: (k,).
         sums: (k, d), of rows as a round maps and clips them.
         moments: (k, d, d), of the same.
+        outside: rows that it gives to no component, by region (regions - k,).
     """
 
     counts: np.ndarray
     sums: np.ndarray
     moments: np.ndarray
+    outside: np.ndarray
+
+    @classmethod
+    def sum_of(cls, several: "list[Strays]", weights: np.ndarray) -> "Strays":
+        """Add several up, each so many times: weights (len(several),)."""
+        parts = (np.stack([getattr(each, field.name) for each in several]) for field in fields(cls))
+        return cls(*(np.tensordot(weights, part, axes=1) for part in parts))
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """How a round sorts rows, and what it makes of them.
+
+    Attributes:
+        partition: a region for each component, and perhaps some outside.
+        frames: (center, matrix) of each component in standard coordinates: how its rows are mapped.
+        radius: to which mapped rows are clipped.
+    """
+
+    partition: Cells | ComponentShells
+    frames: list[tuple[np.ndarray, np.ndarray]]
+    radius: float
+
+    def totals(
+        self, rows: np.ndarray, owners: np.ndarray, shares: np.ndarray, takers: np.ndarray | None = None
+    ) -> Strays:
+        """Tell what rows (m, d) of weights `shares` (m,) add where they go to, and take away at their `owners` (m,).
+
+        An owner of -1 is no component. `takers` (m,) are the regions that they go to; None: as frames sort them.
+        """
+        k, d = len(self.frames), rows.shape[1]
+        mapped = [(rows - center) @ matrix.T for center, matrix in self.frames]
+        squares = np.stack([np.einsum("ij,ij->i", own, own) for own in mapped])
+        takers = self._takers(squares) if takers is None else takers
+        away = np.flatnonzero(takers != owners)
+        counts, sums, moments = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
+        for j in range(k):
+            signed = shares[away] * ((takers[away] == j).astype(float) - (owners[away] == j))
+            clip = np.minimum(1.0, self.radius / np.sqrt(np.maximum(squares[j][away], 1e-300)))
+            own = mapped[j][away] * clip[:, None]
+            counts[j], sums[j], moments[j] = signed.sum(), signed @ own, (own * signed[:, None]).T @ own
+        everywhere = np.bincount(takers, shares, minlength=self.partition.n_regions)
+        return Strays(counts, sums, moments, everywhere[k:])
+
+    def _takers(self, squares: np.ndarray) -> np.ndarray:
+        """Region of each row, of squared lengths (k, m) in the frames."""
+        cells = self.partition if isinstance(self.partition, Cells) else self.partition.cells
+        takers = np.asarray(np.argmax(np.array(cells.offsets)[:, None] - squares / 2, axis=0))
+        if isinstance(self.partition, Cells):
+            return takers
+        lengths = np.sqrt(squares[takers, np.arange(len(takers))])
+        shell = np.searchsorted(np.array(self.partition.edges), lengths)
+        return np.asarray(np.where(shell > 0, len(squares) - 1 + shell, takers))
 
 
 def overlapping(mixture: Mixture) -> bool:
@@ -47,40 +102,26 @@ def overlapping(mixture: Mixture) -> bool:
 
 
 def strays(
-    cells: Cells,
-    frames: list[tuple[np.ndarray, np.ndarray]],
-    radius: float,
-    model: Mixture,
-    rows: np.ndarray | None = None,
-    takers: np.ndarray | None = None,
+    sorting: Sorting, model: Mixture, rows: np.ndarray | None = None, takers: np.ndarray | None = None
 ) -> Strays:
     """Tell what a partition does to the totals of a model's components.
 
     Args:
-        cells: the partition, one cell for each component.
-        frames: (center, matrix) of each cell in standard coordinates: how its rows are mapped.
-        radius: to which mapped rows are clipped.
+        sorting: by the partition.
         model: whose rows they are, in standard coordinates.
         rows: (k, count, d) that stand for those of each component; None: a Gaussian's.
-        takers: (k * count,) component that each of these is given to; None: the likeliest by frames.
+        takers: (k * count,) component that each of these is given to; None: as frames sort them.
     """
-    weights, means, covariances = model.arrays
-    k, d = means.shape
-    if rows is None:
-        noise = np.random.default_rng(0).standard_normal((k, _DRAWN // k, d))
-        rows = np.stack([m + z @ np.linalg.cholesky(c).T for m, z, c in zip(means, noise, covariances, strict=True)])
-    each = rows.shape[1]
-    rows, owners = rows.reshape(-1, d), np.repeat(np.arange(k), each)
-    mapped = [(rows - center) @ matrix.T for center, matrix in frames]
-    squares = np.stack([np.einsum("ij,ij->i", own, own) for own in mapped])
-    if takers is None:
-        takers = np.argmax(np.array(cells.offsets)[:, None] - squares / 2, axis=0)
-    away = np.flatnonzero(takers != owners)
-    shares = weights[owners[away]] / each
-    counts, sums, moments = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
-    for j in range(k):
-        signed = shares * ((takers[away] == j).astype(float) - (owners[away] == j))
-        clip = np.minimum(1.0, radius / np.sqrt(np.maximum(squares[j][away], 1e-300)))
-        own = mapped[j][away] * clip[:, None]
-        counts[j], sums[j], moments[j] = signed.sum(), signed @ own, (own * signed[:, None]).T @ own
-    return Strays(counts, sums, moments)
+    weights = model.arrays[0]
+    rows = drawn(model, _DRAWN // len(weights)) if rows is None else rows.reshape(-1, rows.shape[-1])
+    each = len(rows) // len(weights)
+    owners = np.repeat(np.arange(len(weights)), each)
+    return sorting.totals(rows, owners, weights[owners] / each, takers)
+
+
+def drawn(model: Mixture, each: int, wider: float = 1.0) -> np.ndarray:
+    """Draw so many rows about each component, `wider` times as wide as these: (k each, d); the seed is fixed."""
+    _, means, covariances = model.arrays
+    noise = np.random.default_rng(0).standard_normal((len(means), each, means.shape[1]))
+    parts = zip(means, noise, covariances, strict=True)
+    return np.concatenate([m + wider * z @ np.linalg.cholesky(c).T for m, z, c in parts])

@@ -32,7 +32,7 @@ _WIDEST_STEP = 2.0
 is many, and would drown the columns that tell clusters apart."""
 
 _SEPARATED = 4.0
-"""Components at least this many standard deviations apart can be told apart by their own geometry."""
+"""Components at least this many standard deviations apart can be separated by their own geometry."""
 
 _FEW = 5.0
 """Fewer than this many times log(k) / w_min public rows may miss a component."""
@@ -128,7 +128,7 @@ def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.nda
     """Choose some public rows in standard coordinates, spread over the steps of their columns; and these steps."""
     rows = scaling.apply(public.rows)
     rows = rows[:: -(-len(rows) // most)]
-    # rows that are there twice are no sign of steps; in one column they cannot be told apart
+    # rows that are there twice are no sign of steps; in one column the two look alike
     distinct = rows if rows.shape[1] == 1 else np.unique(rows, axis=0)
     steps = np.array([typical_step(column) for column in distinct.T])
     spread = np.minimum(steps, _WIDEST_STEP)
@@ -213,7 +213,7 @@ class Regime:
         if overlapping:
             near = separation is not None and separation < _SEPARATED
             text = f" ({separation:.1f} standard deviations, below {_SEPARATED:g})" if near else ""
-            return cls(cls.OVERLAPPING, f"public clusters are too close to be told apart by distance{text}")
+            return cls(cls.OVERLAPPING, f"public clusters are too close to be separated by distance{text}")
         if separation is None:
             text = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
             return cls(cls.SCARCE, f"{text}: they are taken to be separated")

@@ -1,6 +1,7 @@
 """Whether what the last round measured can be relied on: the same for every way to a last round."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pubpriv.estimators.asks import Ask
@@ -11,6 +12,13 @@ _MOVED, _QUIET = 1.25, 0.5
 """A component is on its way if the last round moved its mean by more than so many standard deviations, or a variance by
 more than such a power of e, where the spectral noise of the round before was below the second number: then it is not
 that noise which was undone."""
+
+_ANYHOW = 2.3
+"""... or by more than this, whatever the noise: of ninety sound components of 170 rows in five and ten columns, which
+were measured in one round, none was moved by 2."""
+
+_ONE_MORE = 1.0
+"""A round that moved a component further than this, in the same units, is worth one more before the last."""
 
 LOUD = "noise is larger than the covariances of a component: trust weights, means and scale only"
 
@@ -51,6 +59,19 @@ class Verdict:
         """
         noise = last.noise(kind)
         louder = math.sqrt(asks[-1].rho / asks[-2].rho) if len(asks) > 1 else math.inf
-        moving = any(far > _MOVED and own * louder < _QUIET for far, own in zip(last.moved, noise, strict=True))
+        moving = _moving(last, [own * louder for own in noise], _MOVED)
         wrong = {loud: max(noise) > UNTRUSTED, _SHARED: not last.settled, _MOVING: moving, _EMPTY: not last.held}
         return cls(noise, tuple(text for text, is_so in wrong.items() if is_so))
+
+
+def on_its_way(before: Round, kind: str) -> bool:
+    """Whether a round of covariances of that type moved a component so far that the next one will, too.
+
+    Then its own noise is not what moved it: that, and what is still wrong, would move it in the next.
+    """
+    return _moving(before, before.noise("full" if kind == "auto" else kind), _ONE_MORE)
+
+
+def _moving(found: Round, noise: Sequence[float], limit: float) -> bool:
+    """Whether a round moved a component further than spectral noise of that size explains, for each component."""
+    return any(far > (limit if own < _QUIET else _ANYHOW) for far, own in zip(found.moved, noise, strict=True))

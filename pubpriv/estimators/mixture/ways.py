@@ -82,7 +82,8 @@ class Ways:
         numbers = {1, self.most} if self.looked_for else {self.most}
         for k, regime, some in product(numbers, regimes, asked):
             plan, ladder = self.plan(k, regime, some)
-            yield tuple(shared.setdefault(question, question) for question in plan.questions)
+            for each in (plan, plan.longer) if plan.divided else (plan,):
+                yield tuple(shared.setdefault(question, question) for question in each.questions)
             if ladder is not None:
                 for chosen in (ladder.apart, *ladder.rungs):
                     climbed = (*plan.questions[:-1], *ladder.plan(chosen).questions)

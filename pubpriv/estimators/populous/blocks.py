@@ -1,7 +1,7 @@
 """What a learner without privacy makes of each block of rows.
 
 Source: Arbas, Ashtiani and Liaw 2023, algorithm 1, lines 1 and 2. The paper runs the learner of Moitra and Valiant
-(theorem 6.5, corollary 6.6), which nobody has built; any function may stand in its place: privacy does not rest on it.
+(theorem 6.5, corollary 6.6), which nobody has built; any function may replace it: privacy does not rest on it.
 """
 
 import warnings
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from pubpriv.data.arithmetic import in_one_thread
 
 Learnt = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A mixture as a learner gives it: weights (k,), means (k, d), covariances (k, d, d)."""
@@ -62,11 +64,8 @@ def learn(rows: np.ndarray, blocks: int, k: int, learner: Learner, seed: int) ->
         learner: see `Learner`.
         seed: of all streams.
     """
-    import sklearn.mixture  # noqa: F401 - its thread pools must be there to be limited
-    from threadpoolctl import threadpool_limits
-
     size = len(rows) // blocks
-    with threadpool_limits(1):  # blocks are small: threads would wait for each other
+    with in_one_thread():
         found = [
             learner(own, k, np.random.default_rng([seed, i])) if np.isfinite(own).all() else None
             for i, own in enumerate(rows[: size * blocks].reshape(blocks, size, -1))

@@ -6,8 +6,8 @@ theorem 6.2. Constants are the proofs' own; C_1 of lemma F.5, which the paper le
 `docs/errata.md`: the masking radius r is the gamma that the noise hides, not 1; epsilon' stays below ln(2) / 3; eta_COV
 has the factor 1 / sqrt(d).
 
-The learner of Moitra and Valiant that the paper runs on each block has a polynomial that is printed nowhere. In its
-place stands one that is told every row's component, so the truth is larger.
+The learner of Moitra and Valiant that the paper runs on each block has a polynomial that is printed nowhere. It is
+replaced by a learner that knows every row's component, so the truth is larger.
 """
 
 import math
@@ -89,7 +89,7 @@ def populous_mixture(d: int, k: int, weight: float, epsilon: float, delta: float
     """Theorem 6.2, and for k = 1 the role of Ashtiani and Liaw 2022: private rows, without public rows or bounds.
 
     t blocks, each within gamma / (4 z^2) of the truth in dist_PARAM, so that all are within gamma / (2 z) of each
-    other (proof of theorem 2.3), by a learner that is told components. An error of alpha in total variation is one of
+    other (proof of theorem 2.3), by a learner that knows components. An error of alpha in total variation is one of
     sqrt(2) alpha in dist_PARAM (lemma 6.3).
 
     Args:

@@ -7,10 +7,10 @@ from pubpriv.estimators.sample_sizes import gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import Terms
 
 _BOUNDS = 1e6
-"""K, R, U / L and R sigma_max / sigma_min of theorems that need bounds beforehand: they stand in logarithms."""
+"""K, R, U / L and R sigma_max / sigma_min of theorems that need bounds beforehand; they enter by their logarithms."""
 
 _GAMMA = 0.5
-"""Distance of the public rows' law for which theorem B.12 is told."""
+"""Distance of the public rows' law for which theorem B.12 is evaluated."""
 
 _ONE = "taken as 1"
 _LABELLED = "printed; blocks are taken to be labelled"

@@ -60,7 +60,7 @@ class Unit(Protocol):
         """The question as the table is asked."""
 
     def check_stored(self, question: Question) -> None:
-        """Refuse a question that stands in a ledger and does not protect the unit."""
+        """Refuse a stored question that does not protect the unit."""
 
     def answered(self, question: Question) -> Question:
         """The question as a driver asked it."""

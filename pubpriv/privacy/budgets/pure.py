@@ -93,7 +93,7 @@ class PureDP(Budget):
         epsilon_i^2, and sum a_i / epsilon_i^2 is least where epsilon_i is in proportion to a_i^(1/3).
 
         The powers are not divided by their sum: a step's part must not depend on what is asked after it, for some
-        plans are made again when answers have told what that is.
+        plans are made again when answers have decided what that is.
         """
         # to nine digits: another machine's powers may differ in the last one, and a resumed run splits again
         powers = [Fraction(round(1e9 * float(share) ** (2 / 3)), 10**9) for share in shares[:-1]]

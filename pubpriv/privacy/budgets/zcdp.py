@@ -70,7 +70,7 @@ class ZeroConcentratedDP(Budget):
         """Tell rho, the epsilon that it implies and, where there is one, a smaller epsilon of a run.
 
         A zCDP budget implies an epsilon at delta = 1e-6, whatever is charged to it (Canonne-Kamath-Steinke). Of a run
-        whose charges are known and all Gaussian a smaller one stands beside it: they sum to mu^2 <= 2 rho, which is
+        whose charges are known and all Gaussian a smaller one is given too: charges sum to mu^2 <= 2 rho, which is
         converted exactly (Balle-Wang) at 99% of that delta. The rest covers 2 (1 + e^epsilon) times the total
         variation between discrete and continuous noise; where it does not, the figure is left out.
         """

@@ -1,4 +1,4 @@
-"""One dataset's records within one transaction: what stands there, and how one more is appended."""
+"""One dataset's records within one transaction: what is there, and how one more is appended."""
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -269,7 +269,7 @@ class Book:
         raise self._not_charged(charged, label)
 
     def read_back(self) -> Record:
-        """The newest record as it stands in the database now, and not as it was appended."""
+        """Read the newest record back from the database, in case it is not what was appended."""
         self._head = self._read(schema.newest(), dataset=self.dataset)
         return self.head
 

@@ -64,7 +64,7 @@ def save(path: Path, rows: _Rows, ends: Mapping[str, End], at: str, version: str
         after: where the chains end of the export that it continues; empty: it continues none.
 
     Raises:
-        Unavailable: it cannot be written; what stood there still stands.
+        Unavailable: it cannot be written; the older file is still there.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     refused: str | None = None
@@ -238,5 +238,5 @@ def _json(line: bytes) -> dict[str, Any]:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) != len(pairs):
-        raise ValueError("a name stands twice in an object")
+        raise ValueError("a name occurs twice in an object")
     return data

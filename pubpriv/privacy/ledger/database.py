@@ -64,7 +64,7 @@ class Database:
             raise
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             failure = str(error.orig) if isinstance(error, sa.exc.DBAPIError) else "no connection is free"
-        if failure is not None:  # raised out here, so that no driver's text hangs on it
+        if failure is not None:  # raised out here, so that it carries no driver's text
             explain = _postgresql_failure if self._remote else _sqlite_failure
             raise Unavailable(explain(self.address, failure))
 

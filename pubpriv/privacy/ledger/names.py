@@ -1,4 +1,4 @@
-"""Names and texts that come in: short, printable, of one line, before they stand in the ledger for ever.
+"""Names and texts that come in: short, printable, of one line, before the ledger keeps them for ever.
 
 What is stored is shown on consoles and pages later; a line feed or a terminal's escape in it would be obeyed there.
 """

@@ -1,7 +1,7 @@
 """Runs of books that were closed, as the books remember them that carry these on: names, prices and settings.
 
 Answers stay in the archive. What stays here is what later runs are held against: an id is never opened twice, a series
-keeps to what its releases were of, and what was spent is told run by run.
+keeps to what its releases were of, and what was spent is listed run by run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +72,7 @@ def _run_line(run: OldRun, allotment: int) -> list[Any]:
 
 
 def _index(known: list[Any], value: Any) -> int:
-    """Say where a value stands among those that are known; a new one is added."""
+    """Give the place of a value among those that are known; a new one is added."""
     if value not in known:
         known.append(value)
     return known.index(value)

@@ -46,7 +46,7 @@ class PeriodOutlook:
         period: its name.
         terms: of the dataset.
         persons: whether the unit of the dataset is a person.
-        own: the period's cap, and what counts in it: its own runs, and those of all rows.
+        own: the period's cap, and what counts in it: its own runs, and runs of all rows.
         lifetime: the dataset's cap, of which each period takes as much; None: it was waived.
     """
 

@@ -52,7 +52,7 @@ FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, Attr
 
 @dataclass(frozen=True)
 class DatasetState:
-    """The balance of a dataset, in its ledger's currency, and that of the period which a record is of.
+    """The balance of a dataset, in its ledger's currency, and that of the period of a record.
 
     Once its books are closed, `sealed` says in which ledger they go on; `awaits`, whose books are to go on here.
     """
@@ -163,7 +163,7 @@ def states_of(text: str) -> tuple[DatasetState, RunState | None]:
     """What `state_text` wrote.
 
     Raises:
-        LedgerViolation: something else stands there.
+        LedgerViolation: something else is there.
     """
     data = _object(text, "a balance in the ledger")
     try:
@@ -215,7 +215,7 @@ def apply(
     if kind in OF_SUCCESSION:
         return _succeed(kind, facts, dataset), run
     if run is None:
-        raise LedgerViolation(f"a record of kind {kind} stands before its run was opened")
+        raise LedgerViolation(f"a record of kind {kind} comes before its run was opened")
     return _apply_to_run(kind, facts, dataset, run)
 
 

@@ -79,7 +79,7 @@ def replay(
         failure: str | None = None
         try:
             if record.seq != number:
-                failure = f"stands where record {number} should be"
+                failure = f"is where record {number} should be"
             elif record.previous_hash != previous or stored != record.digest():
                 failure = "breaks the hash chain"
             else:
@@ -316,7 +316,7 @@ class _Replay:
     def _charge(self, record: Record, body: dict[str, Any]) -> str | None:
         release_id, key = str(record.release_id), str(record.key)
         if key != charge_key(self._dataset, release_id, body["label"]):
-            return "stands under a key that is not its label's"
+            return "has a key that is not its label's"
         if key in self._charged:
             return "charges a key that was charged before"
         self._charged[key] = release_id

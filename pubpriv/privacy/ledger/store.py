@@ -351,7 +351,7 @@ class Ledger:
             Where each chain ends.
 
         Raises:
-            InvalidInput: an unknown dataset, or something else stands at `path`, or an export of more datasets, or one
+            InvalidInput: an unknown dataset, or something else is at `path`, or an export of more datasets, or one
                 that continues another than `after`.
             LedgerViolation: the export at `path`, or `after`, has records that this ledger has not.
             Unavailable: it cannot be written.

@@ -13,7 +13,7 @@ Four steps, each of which is there or not, whenever the machine stops:
 `sealed` is durable in the old one; and nothing takes `sealed` back: `apply` refuses what comes next, and so does a
 trigger. **Never does a second one go on.** `_reserve` makes a random name, the succession, which `sealed` repeats:
 closed books go on in the ledger that waits under this name, and in no other, wherever a URL leads meanwhile. In a
-ledger that waits, or is closed, no other dataset can be registered. Run again, whatever is missing is done: what stands
+ledger that waits, or is closed, no other dataset can be registered. Run again, whatever is missing is done: what is
 there is compared with what would be written, and nothing is written twice.
 
 **What goes over is what the archive comes to.** It is replayed from its first record to `sealed` before anything

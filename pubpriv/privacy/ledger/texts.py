@@ -39,7 +39,7 @@ def escaped(columns: dict[str, Any]) -> bytes:
 
 
 def body_text(facts: Any) -> str:
-    """`canonical(facts)`, for which an object that stands in several places, as a frame does, is written once."""
+    """`canonical(facts)`, in which an object that occurs several times, as a frame does, is written once."""
     known: dict[int, str] = {}
 
     def text(data: Any) -> str:

@@ -1,7 +1,7 @@
 """Where a ledger is, and how that is shown without its password.
 
 A password never leaves this module but into the driver: messages, handles, flow parameters and logs carry the URL
-without it. Another process finds the password where the same URL stands in `PUBPRIV_LEDGER`, or where PostgreSQL's
+without it. Another process finds the password where `PUBPRIV_LEDGER` has the same URL, or where PostgreSQL's
 own clients look (`PGPASSWORD`, a password file).
 """
 
@@ -109,7 +109,7 @@ def _parsed(url: str) -> sa.URL:
     odd = sorted(set(parsed.query) - _SETTINGS)
     if odd:
         raise InvalidInput(
-            f"a ledger URL takes no {', '.join(odd)}: a password stands before the @, or in a password file; "
+            f"a ledger URL takes no {', '.join(odd)}: a password comes before the @, or in a password file; "
             f"settings are {', '.join(sorted(_SETTINGS))}"
         )
     return parsed.set(drivername="postgresql+psycopg")

@@ -1,6 +1,6 @@
 """What the ledger shows: frozen views of a charge, a run and a balance, and how a run's bill is read off its records.
 
-Beside them stands what the ledger asks of a table.
+And what the ledger asks of a table.
 """
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence

@@ -31,14 +31,19 @@ _NAMES = 100.0
 
 
 def intervals(numbers: Sequence[Number]) -> Element:
-    """95% intervals of means, each on an axis of its own around its estimate."""
+    """95% intervals of means or the like, each on an axis of its own around its estimate."""
     step, head = 52.0, 30.0
     listed = [
         f"{n.column}: {rounded(n.value, n.error)}, of which privacy noise ±{small(Z95 * n.privacy)} and sampling "
         f"±{small(Z95 * n.sampling)}{f' and clipping ±{small(Z95 * n.clipping)}' if n.clipping else ''}."
         for n in numbers
     ]
-    made = sheet("intervals", head + step * len(numbers), "95% intervals of the released means", " ".join(listed))
+    made = sheet(
+        "intervals",
+        head + step * len(numbers),
+        f"95% intervals of the released {numbers[0].quantity}s",
+        " ".join(listed),
+    )
     _legend(made)
     for place, number in enumerate(numbers):
         m, b, y = number.value, number.error, head + step * place + 14

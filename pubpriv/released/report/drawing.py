@@ -19,7 +19,7 @@ from pubpriv.released.report.digits import MINUS
 INK, FAINT, PAPER = "#1a1a1a", "#595959", "#ffffff"
 _RULE = "#d0d0d0"
 SHADES = ("#0072B2", "#D55E00", "#007A5A", "#A64D79", "#8A6D00", "#3D6A8A", "#5B3E96", "#7A3B00")
-"""Colours after Okabe and Ito, darkened for white; pictures number what they colour, so nothing hangs on them."""
+"""Colours after Okabe and Ito, darkened for white; pictures number what they colour, so nothing depends on them."""
 
 WIDTH = 360.0
 """Width of every picture in its own units: on a telephone its letters stay readable, on paper it fills a column."""

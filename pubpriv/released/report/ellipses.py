@@ -7,7 +7,7 @@ import numpy as np
 from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import of_quantity
+from pubpriv.released.numbers import of_columns
 from pubpriv.released.report.digits import Z95, percent, rounded
 from pubpriv.released.report.drawing import (
     FAINT,
@@ -95,17 +95,18 @@ def _ellipses(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> 
 def _mean(estimate: Estimate, rows: np.ndarray | None) -> Element:
     """The first two columns: the mean, its 95% region, and the public rows."""
     plane = Plane(np.zeros(2), np.eye(2), (estimate.columns[0], estimate.columns[1]), plain=True)
-    means = of_quantity(estimate.numbers(), "mean")[:2]
+    means = of_columns(estimate.numbers())[:2]
     errors = np.array([mean.error for mean in means])
     center = np.array([mean.value for mean in means])
     points = None if rows is None else rows[:, :2]
     radius = 5.991**0.5  # of the 95% region of two independent normal errors
     reach = 1.4 * radius * errors
     across, upwards = _axes(np.vstack([center - reach, center + reach]), points)
-    title = f"The released mean in the columns {plane.titles[0]} and {plane.titles[1]}"
+    what = means[0].quantity
+    title = f"The released {what} in the columns {plane.titles[0]} and {plane.titles[1]}"
     about = (
-        f"Across: {plane.titles[0]}. Upwards: {plane.titles[1]}. The mean is at {rounded(center[0], errors[0])} and "
-        f"{rounded(center[1], errors[1])}; the ellipse around it holds the true mean with a probability of about 95%."
+        f"Across: {plane.titles[0]}. Upwards: {plane.titles[1]}. The {what} is at {rounded(center[0], errors[0])} and "
+        f"{rounded(center[1], errors[1])}; the ellipse around it holds the true {what} with a probability of about 95%."
         f"{_outside(points, across, upwards)}"
     )
     sheet_, inside = _frame("ellipses", title, about, plane, across, upwards)
@@ -241,8 +242,8 @@ def _density(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> E
 
 
 def _interval(estimate: Estimate, rows: np.ndarray | None) -> Element:
-    """A mean of one column: its 95% interval among the public rows."""
-    mean = of_quantity(estimate.numbers(), "mean")[0]
+    """A mean of one column, or the like: its 95% interval among the public rows."""
+    mean = of_columns(estimate.numbers())[0]
     center, error = mean.value, mean.error
     extremes = np.array([center - 4 * error, center + 4 * error])
     if rows is not None:
@@ -250,8 +251,8 @@ def _interval(estimate: Estimate, rows: np.ndarray | None) -> Element:
     across = Axis(float(extremes.min()), float(extremes.max()), 10.0, WIDTH - 10)
     public = "" if rows is None else f" Marks below are {len(rows):,} public rows."
     within = rounded(Z95 * error, error)
-    about = f"The mean is {rounded(center, error)}, within {within} of the truth in 95 of 100 releases."
-    made = sheet("interval", 110.0, f"The released mean of {estimate.columns[0]}", about + public)
+    about = f"The {mean.quantity} is {rounded(center, error)}, within {within} of the truth in 95 of 100 releases."
+    made = sheet("interval", 110.0, f"The released {mean.quantity} of {estimate.columns[0]}", about + public)
     add(made, line(across(center - Z95 * error), 24.0, across(center + Z95 * error), 24.0, SHADES[0], 5.0))
     add(made, element("circle", cx=across(center), cy=24.0, r=5.0, fill=SHADES[0], stroke=PAPER, stroke_width=1.5))
     _rug(made, rows, across, 46.0)

@@ -1,6 +1,6 @@
 """What a release knows of its own fit, in sentences: rows beyond the clip, rows that the model does not explain.
 
-All of it stands in the diagnostics, as estimators tell it; what one does not tell is left out here.
+All of it comes from the diagnostics that estimators write; what a release lacks is left out.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,9 @@ from pubpriv.released.report.digits import percent, rounded
 
 _SEEN = 2.0
 """A share or a count is there if it is so many of its standard deviations from zero."""
+
+_MANY = 0.03
+"""A release whose records belong to no component in this share did not converge for that."""
 
 _WHY = ("do not use", "did not converge", "does not fit", "do not fit", "too few", "noise")
 """Words of a warning that says why numbers are not to be used."""
@@ -25,6 +28,7 @@ def sentences(estimate: Estimate) -> list[str]:
     diagnostics = estimate.diagnostics
     parts = (
         _beyond_clip(diagnostics),
+        _outside(diagnostics),
         _could_hide(diagnostics),
         _misfit(diagnostics),
         _coverage(diagnostics),
@@ -46,6 +50,9 @@ def reason(estimate: Estimate) -> str:
     warnings = [str(warning).rstrip(".") for warning in diagnostics.get("warnings", ())]
     if misfit.get("fits") is False:
         return f"the model does not fit{_unexplained(misfit)}"
+    outside = of_no_component(diagnostics)
+    if outside is not None and outside[0] >= _MANY:
+        return f"{percent(*outside)} of the records belong to no component: too many to be odd ones"
     if _figures(coverage, "uncovered_rows") and coverage.get("component") is False and _uncovered(coverage):
         return "some of the records lie where no public row is, and no component could be found there"
     if diagnostics.get("feasible") is False:
@@ -83,12 +90,40 @@ def _beyond_clip(diagnostics: Mapping[str, Any]) -> str:
     return f"No record was seen beyond the clip radius ({percent(max(share, 0.0), sd)} ± {percent(2 * sd, sd)})."
 
 
+def of_no_component(diagnostics: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Take out the share of records that belong to no component, and its standard error; None if none are seen."""
+    outside = _part(diagnostics, "outside")
+    found = _figures(outside, "share", "sd")
+    return (found[0], found[1]) if found is not None and outside.get("seen") is True else None
+
+
+def _outside(diagnostics: Mapping[str, Any]) -> str:
+    found, end = of_no_component(diagnostics), _figures(_part(diagnostics, "outside"), "beyond")
+    if found is None or end is None:
+        return ""
+    share, sd = found
+    return (
+        f"{percent(share, sd)} ± {percent(2 * sd, sd)} of the records belong to no component: they lie more than "
+        f"{end[0]:.3g} standard deviations from each, and move no number. What others of their kind add that lie "
+        "nearer is taken out as far as it can be seen; what is not known of it is in the errors (clipping)."
+    )
+
+
 def _could_hide(diagnostics: Mapping[str, Any]) -> str:
-    found = _figures(_part(diagnostics, "could_hide"), "rows", "beyond")
+    hidden = _part(diagnostics, "could_hide")
+    found = _figures(hidden, "rows", "beyond")
     if found is None:
         return ""
+    rows, end = f"{found[0]:,.0f} records", f"{found[1]:.3g} standard deviations"
+    clip = _figures(diagnostics, "clip_radius")
+    if hidden.get("left_out") is True and clip is not None:
+        return (
+            f"Fewer than about {rows} more than {end} from every component would not have been seen. However far out "
+            "they lie, they move no number; others of their kind that lie nearer count as if they were "
+            f"{clip[0]:.3g} standard deviations out at most."
+        )
     return (
-        f"Fewer than about {found[0]:,.0f} records that lie more than {found[1]:.3g} standard deviations out, "
+        f"Fewer than about {rows} that lie more than {end} out, "
         "however far, would not have been seen; they could move the estimate by more than its errors say."
     )
 

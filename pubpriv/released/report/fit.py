@@ -8,7 +8,7 @@ import numpy as np
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.histograms import Histogram
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import Number, of_all, of_quantity
+from pubpriv.released.numbers import Number, of_all, of_columns, of_quantity
 from pubpriv.released.report.digits import Z95, rounded, small
 from pubpriv.released.report.drawing import (
     FAINT,
@@ -27,7 +27,7 @@ from pubpriv.released.report.drawing import (
 )
 
 _POINTS = 181
-"""Points of a curve; between two of them stands the model's mean density, so that a narrow component is not missed."""
+"""Points of a curve; each shows the model's mean density up to the next, so that a narrow component is not missed."""
 
 _TALLEST = 3.0
 """A curve is cut off at so many times the height of the tallest bar: a narrow component would flatten all else."""
@@ -63,7 +63,7 @@ def _overall(estimate: Estimate) -> tuple[list[Number], list[Number | None]]:
     law = estimate.law
     if estimate.n_components is None or law is None:
         numbers = of_all(estimate.numbers())
-        means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
+        means, deviations = of_columns(numbers), of_quantity(numbers, "sd")
         return means, [*deviations] or [None] * len(means)
     center, _, total = law.moments
     moments = [(name, float(center[i]), float(np.sqrt(total[i, i]))) for i, name in enumerate(estimate.columns)]
@@ -82,7 +82,7 @@ def _column(
     whole = parts.sum(axis=0)
     height = _height(whole, bars)
     upwards = Axis(0.0, height, _BOTTOM, _TOP)
-    numbers = f"mean {_with_error(mean)}" + ("" if deviation is None else f", sd {_with_error(deviation)}")
+    numbers = f"{mean.quantity} {_with_error(mean)}" + ("" if deviation is None else f", sd {_with_error(deviation)}")
     public = "" if bars is None else f" Bars are {bars.rows:,} public rows{_beyond(bars)}."
     cut = " The curve is cut off at the top." if whole.size and whole.max() > height else ""
     title = f"{column}: what was released{'' if bars is None else ' over the public rows'}"

@@ -2,9 +2,9 @@
 
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, counted, of_all, of_quantity
+from pubpriv.released.numbers import Number, counted, of_all, of_columns, of_quantity
 from pubpriv.released.report.digits import Z95, percent, rounded, small
-from pubpriv.released.report.evidence import reason
+from pubpriv.released.report.evidence import of_no_component, reason
 
 _MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2
 """A sentence names so many columns and groups; a group is placed by so many columns."""
@@ -31,7 +31,7 @@ def _records(estimate: Estimate) -> str:
 def _columns(estimate: Estimate) -> str:
     """Means with their intervals, and standard deviations where they were released."""
     numbers = of_all(estimate.numbers())
-    means = of_quantity(numbers, "mean")[:_MOST_COLUMNS]
+    means = of_columns(numbers)[:_MOST_COLUMNS]
     deviations: list[Number | None] = [*of_quantity(numbers, "sd")] or [None] * len(means)
     parts = [_column(mean, sd) for mean, sd in zip(means, deviations, strict=False)]
     rest = len(estimate.columns) - len(means)
@@ -40,11 +40,11 @@ def _columns(estimate: Estimate) -> str:
     records = _records(estimate)
     if taken:
         records = records[0].lower() + records[1:]
-    return f"{taken}{records} have {_listed(parts)}{more}. After ± stands half of a 95% interval."
+    return f"{taken}{records} have {_listed(parts)}{more}. The number after ± is half of a 95% interval."
 
 
 def _column(mean: Number, deviation: Number | None) -> str:
-    text = f"mean {mean.column} {rounded(mean.value, mean.error)} ± {small(Z95 * mean.error)}"
+    text = f"{mean.quantity} {mean.column} {rounded(mean.value, mean.error)} ± {small(Z95 * mean.error)}"
     if deviation is None:
         return text
     return f"{text} (standard deviation {rounded(deviation.value, deviation.error)} ± {small(Z95 * deviation.error)})"
@@ -71,7 +71,9 @@ def _groups(estimate: MixtureEstimate) -> str:
             f"{_records(estimate)} show no better model than that of the public rows, which is released: {number}, "
             f"{'; '.join(parts)}."
         )
-    return f"{_records(estimate)} are described by {number}: {'; '.join(parts)}."
+    outside = of_no_component(estimate.diagnostics)
+    rest_of_them = f" {percent(*outside)} of them belong to no group, and are left out." if outside else ""
+    return f"{_records(estimate)} are described by {number}: {'; '.join(parts)}.{rest_of_them}"
 
 
 def _count(number: int) -> str:

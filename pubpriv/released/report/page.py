@@ -1,6 +1,6 @@
 """The report page: one HTML file that needs nothing else, about one release.
 
-What stands on it is put together here; where it stands is in `templates/page.html`.
+The content is put together here; `templates/page.html` has the layout.
 """
 
 import os
@@ -17,7 +17,7 @@ from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import by_component, counted, of_all, of_quantity, sources_of
+from pubpriv.released.numbers import by_component, counted, of_all, of_columns, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
 from pubpriv.released.report.digits import Z95, rounded, small
@@ -141,8 +141,8 @@ def _left(history: History) -> str:
 def _columns(estimate: Estimate) -> dict[str, Any]:
     """The numbers of a mean or a Gaussian."""
     numbers = of_all(estimate.numbers())
-    means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
-    tables = [number_table("Means, in the columns' own units", means)]
+    means, deviations = of_columns(numbers), of_quantity(numbers, "sd")
+    tables = [number_table(f"{means[0].quantity.capitalize()}s, in the columns' own units", means)]
     if deviations:
         tables.append(number_table("Standard deviations of the columns", deviations))
     chart = figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), _WHICH[False]))

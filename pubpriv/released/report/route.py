@@ -78,7 +78,7 @@ def _door(made: Element, story: Story, y: float) -> None:
 
 
 def _questions(made: Element, rows: list[tuple[Asked, list[str]]], y: float) -> None:
-    """Draw a line for each question, with its price as a bar; what is dearest is longest."""
+    """Draw a line for each question, with its price as a bar; the most expensive has the longest."""
     most = max((each.price for each, _ in rows), default=0.0) or 1.0
     for each, texts in rows:
         for number, text in enumerate(texts):

@@ -183,7 +183,7 @@ def _legend(made: Element, cap: str) -> None:
 
 
 def _draw_balances(made: Element, balances: Sequence[_Balance], across: Axis, upwards: Axis) -> None:
-    """Steps to the last record, and dotted to the margin: what stood then stands now."""
+    """Steps to the last record, and dotted to the margin: nothing has changed since."""
     xs = [across(balance.at.timestamp()) for balance in balances]
     heights = {
         "spent": [upwards(balance.spent) for balance in balances],

@@ -4,7 +4,7 @@ from statistics import median
 
 from pubpriv.data.columns import parse_columns
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.numbers import counted, of_all, of_quantity
+from pubpriv.released.numbers import counted, of_all, of_columns
 
 _METHODS = {
     "auto": "the default pipeline for mixtures",
@@ -92,11 +92,11 @@ def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, s
 
 def _wider(estimate: Estimate) -> str:
     """Say how much wider intervals of means are than sampling alone would make them, in the middle of all columns."""
-    means = of_quantity(of_all(estimate.numbers()), "mean")
+    means = of_columns(of_all(estimate.numbers()))
     ratios = [number.error / number.sampling for number in means if number.sampling]
     if not ratios:
         return ""
     wider = median(ratios) - 1
     if wider < 0.005:
-        return "Next to nothing: intervals of means are as wide as without privacy."
-    return f"Intervals of means that are {wider:.0%} wider than sampling alone would make them (median)."
+        return f"Next to nothing: intervals of {means[0].quantity}s are as wide as without privacy."
+    return f"Intervals of {means[0].quantity}s that are {wider:.0%} wider than sampling alone would make them (median)."

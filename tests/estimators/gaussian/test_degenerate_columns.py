@@ -242,3 +242,17 @@ def test_columns_are_stored_as_ledgers_know_them():
     assert (layout.regular, layout.degenerate[0].unit, layout.learnt) == ((0,), 2.5, layout.degenerate)
     assert to_json(layout) == note
     assert rebuilt(layout) == layout
+
+
+def test_a_column_that_heaps_does_not_shrink_beside_one_that_hardly_varies():
+    """Yes or no, .27 and .2: the rounds would look at the zeros of the first alone, and its ones would be far out."""
+    generator, number = np.random.default_rng(3), np.arange(30)
+    private = (generator.random((5000, 2)) < [0.27, 0.2]) * 1.0
+    public = np.column_stack([number % 10 < 3, number % 5 == 0]) * 1.0
+    layout = examine(pp.PublicTable.open(public))
+    assert [one.index for one in layout.degenerate] == [0, 1]
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 1))
+    assert estimate.converged
+    assert np.diag(estimate.covariance) == pytest.approx(private.var(axis=0), rel=0.1)
+    continuous = np.column_stack([generator.standard_normal((3, 1)), np.ones(3)])
+    assert [one.index for one in examine(pp.PublicTable.open(continuous)).degenerate] == [1]

@@ -5,7 +5,7 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.laws import LAWS
-from pubpriv.estimators.gaussian.shell_shapes import beside, leant, shape_variances
+from pubpriv.estimators.gaussian.shell_shapes import aimed_traces, beside, leant, shape_variances, unlike
 
 D, SD = 20, 0.03
 
@@ -55,6 +55,21 @@ def test_rows_that_one_cell_took_to_a_shell_have_their_other_cells_there():
     shell, riding = np.diag([2.0, 0.1, 0.1]), 0.1 * np.eye(3)
     assert beside(shell, riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
     assert beside(riding, 2 * riding, np.eye(3)) == pytest.approx(np.eye(3) / 3)
+
+
+def test_few_long_columns_tell_a_shell_with_less_noise():
+    """Four of twenty columns have most of a shell: its size is known twice as well, and the error of that is told."""
+    shares = np.where(np.arange(D) < 4, 0.22, 0.0075)
+    draws = 0.1 * shares + np.random.default_rng(6).normal(0, SD, (4000, D))
+    traces, sds = aimed_traces(draws, np.full(4000, SD), shares)
+    assert abs(traces.mean() - 0.1) < 0.01
+    assert traces.std() < 0.6 * SD * np.sqrt(D)
+    assert 0.9 < np.sqrt((sds**2).mean()) / traces.std() < 1.2
+    even = np.full(D, 1 / D)
+    assert aimed_traces(draws, np.full(4000, SD), even)[0] == pytest.approx(draws.sum(axis=1))
+    assert unlike(even, np.ones(D)) == pytest.approx(0, abs=1e-6)
+    assert unlike(shares, np.ones(D)) == 1
+    assert unlike(np.ones(1), np.zeros(1)) == 0
 
 
 def test_long_columns_among_many_are_not_flattened():

@@ -232,6 +232,19 @@ def test_a_covariance_that_public_rows_contradict_is_refused():
     assert fit(3 * public, 3 * private).diagnostics["covariance"] == "unknown"
 
 
+def test_correlations_of_public_rows_contradict_the_identity():
+    """Columns of variance 1 that are nearly one: the covariance is learnt, and the mean is known across it, too."""
+    shared, own = np.random.default_rng(1).standard_normal((2, 5030, 3))
+    both = 0.999 * shared[:, :1] + np.sqrt(1 - 0.999**2) * own
+    with pytest.raises(InvalidInput, match=r"of column x[12], given those before it, that the covariance says"):
+        fit(both[:30], both[30:], covariance="identity")
+    estimate = fit(both[:30], both[30:])
+    assert estimate.diagnostics["covariance"] == "unknown"
+    assert np.abs(np.diff(estimate.mean - both[30:].mean(axis=0))).max() < 0.01
+    known = 0.999**2 + (1 - 0.999**2) * np.eye(3)
+    assert fit(both[:30], both[30:], covariance=known).diagnostics["covariance"] == "known"
+
+
 def test_too_few_public_rows_to_learn_a_covariance_that_they_contradict():
     """Neither can be done, so it is said before anything is spent."""
     public, private = rows(m=4)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 import pubpriv as pp
 from benchmarks.intervals import Task, measured
@@ -103,14 +104,20 @@ def test_a_public_model_that_is_returned_is_flagged():
     assert not estimate.converged
 
 
-def test_cells_for_lengths_are_the_cells():
-    """Each record is as far from each component, and has the same cell; only the images are turned."""
+def test_cells_are_those_of_the_likeliest_components():
+    """Each record is as far from each component as its covariance says, by frames that are triangular."""
     rng = np.random.default_rng(4)
     roots = rng.normal(size=(3, 6, 6))
     mixture = Mixture.of([0.5, 0.3, 0.2], rng.normal(size=(3, 6)), roots @ roots.transpose(0, 2, 1) + np.eye(6))
     scaling, rows = Scaling((1.0,) * 6, (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)), rng.normal(size=(6, 256))
-    cells, alone = scaling.cells(mixture), scaling.cells_for_lengths(mixture)
-    assert cells.assign(View(rows)).tolist() == alone.assign(View(rows).counting()).tolist()
-    for frame, turned in zip(cells.frames, alone.frames, strict=True):
-        np.testing.assert_allclose(View(rows).counting().norms(turned), View(rows).norms(frame), rtol=1e-9)
-        assert not np.triu(turned.dense()[1], 1).any()
+    cells, standard = scaling.cells(mixture), scaling.apply(rows.T)
+    likeliest = [
+        np.log(weight) + multivariate_normal(mean, covariance).logpdf(standard)
+        for weight, mean, covariance in zip(*mixture.arrays, strict=True)
+    ]
+    assert cells.assign(View(rows)).tolist() == np.argmax(likeliest, axis=0).tolist()
+    for frame, mean, covariance in zip(cells.frames, *mixture.arrays[1:], strict=True):
+        away = standard - mean
+        expected = np.einsum("ij,ij->i", away @ np.linalg.inv(covariance), away)
+        np.testing.assert_allclose(View(rows).norms(frame), expected, rtol=1e-9)
+        assert not np.triu(frame.dense()[1], 1).any()

@@ -10,9 +10,10 @@ from helpers.runners import instead
 import pubpriv as pp
 from pubpriv.cli.derived import settings_from
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.declaration import MIXTURE
 from pubpriv.estimators.mixture.explained import Explained, with_tails
-from pubpriv.estimators.mixture.ladder import Score, Scored, broadened, choose, penalty
+from pubpriv.estimators.mixture.ladder import Score, Scored, broadened, choose, inhabited, penalty
 from pubpriv.estimators.mixture.ladder_plan import Ladder, plan_with_ladder
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.settings import MixtureSettings
@@ -139,6 +140,21 @@ def scored(k, apart, best=None, noise=0.05, cost=0.01):
 def test_a_number_is_chosen_if_some_score_is_sure(scores, k):
     """Two sds and the penalty for there being more at all; then what is better than the best of fewer components."""
     assert choose(1, scores) == k
+
+
+@pytest.mark.parametrize(("apart", "kept"), [(1, [0, 2]), (3, [0, 1, 2])])
+def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
+    """Of a number that nobody asked for; what is told of the others stays theirs, and their weights add up to one."""
+    mixture = Mixture.of([0.5, 0.1, 0.4], [[0.0], [1.0], [2.0]], [[[1.0]], [[2.0]], [[3.0]]])
+    start = Mixture.of([0.2, 0.2, 0.6], [[0.1], [1.1], [2.1]], [[[4.0]], [[5.0]], [[6.0]]])
+    last = inhabited(Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, moved=(0.1, 0.2, 0.3)), apart)
+    assert last.mixture.arrays[1][:, 0].tolist() == kept
+    assert last.mixture.arrays[2][:, 0, 0].tolist() == [1 + j for j in kept]
+    assert last.mixture.arrays[0].sum() == pytest.approx(1)
+    assert last.counts == tuple((500.0, 51.0, 400.0)[j] for j in kept)
+    assert last.moved == tuple((0.1, 0.2, 0.3)[j] for j in kept)
+    assert last.frames == tuple(start.covariances[j] for j in kept)
+    assert last.start.arrays[0].sum() == pytest.approx(1)
 
 
 def test_the_penalty_is_half_that_of_bic():

@@ -25,7 +25,7 @@ def fit_of(private, mixture=TWO, noise=(0.1, 0.1), public=None, budget=0.5, **pe
     """The verdict on a model of private rows in their own units, of whose round only the frames matter."""
     public = PublicTable.open(np.random.default_rng(0).normal(size=(40, D)) if public is None else public)
     scaling = Scaling((0.0,) * D, (1.0,) * D)
-    last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture.covariances)
+    last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture)
     curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(budget), 1, **persons)
     curator.begin("mixture", {}, public)
     return check_fit(curator, scaling, public, last, mixture, noise, ASK)
@@ -37,7 +37,7 @@ def test_rows_of_the_model_fit():
     assert fit.fits
     assert fit.warnings == ()
     assert abs(fit.unexplained) < 0.01
-    assert fit.told_as()["tested"]
+    assert fit.facts()["tested"]
 
 
 def test_rows_of_persons_who_are_alike_fit_as_rows_by_themselves_do():
@@ -79,7 +79,7 @@ def test_two_components_in_one_show_along_the_axis_alone():
     one = Mixture.of([1.0], [[0.0] * d], [np.diag([10.0] + [1.0] * (d - 1))])
     rows = np.random.default_rng(0).normal(size=(10_000, d))
     rows[:, 0] += np.where(np.arange(10_000) % 2, 3.0, -3.0)
-    last = Round(one, (1.0,), 1.0, 1.0, 1.0, one.covariances)
+    last = Round(one, (1.0,), 1.0, 1.0, 1.0, one)
     public = PublicTable.open(rows[:40] + 0.0)
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
     fit = check_fit(curator, Scaling((0.0,) * d, (1.0,) * d), public, last, one, (0.1,), ASK)
@@ -92,7 +92,7 @@ def test_components_of_mostly_noise_are_not_tested():
     rows = np.random.default_rng(0).standard_t(2, size=(10_000, D))
     untold = fit_of(rows, noise=(0.6, 0.7))
     assert untold.fits
-    assert not untold.told_as()["tested"]
+    assert not untold.facts()["tested"]
     assert "could not be tested" in untold.warnings[0]
     assert not fit_of(rows, noise=(0.6, 0.1)).fits
 
@@ -198,7 +198,7 @@ def test_odd_rows_are_told_as_a_background(scale):
     odd = rng.random(len(rows)) < 0.02
     rows[odd] = 4.0 * np.sign(rows[odd]) + scale * rng.normal(size=(odd.sum(), D))
     fit = fit_of(rows, Mixture.of([0.5, 0.5], [[-4.0] * D, [4.0] * D], [np.eye(D)] * 2))
-    found = fit.told_as()["background"]
+    found = fit.facts()["background"]
     assert found["weight"] == pytest.approx(0.02, rel=0.4)
     assert found["scale"] == pytest.approx(scale, rel=0.3)
     assert not fit.fits

@@ -28,7 +28,8 @@ def world():
     generator = np.random.default_rng(0)
     model = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), covariances(generator))
     frames = covariances(generator)
-    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, tuple(tuple(map(tuple, f)) for f in frames))
+    start = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), frames)
+    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, start)
     return model, frames, _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
 
 

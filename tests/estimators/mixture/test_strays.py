@@ -11,7 +11,7 @@ from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.components import estimate_components
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.strays import overlapping, strays
+from pubpriv.estimators.mixture.strays import Sorting, overlapping, strays
 from pubpriv.estimators.mixture.verdict import Verdict
 from pubpriv.released.law import Mixture
 
@@ -29,7 +29,8 @@ def two(distance, d=D):
 def test_strays_are_those_of_a_folded_normal():
     """Cut in the middle, each of two Gaussians gains by its mirror image what the folded normal law says."""
     model, frames = two(4.0, 1), [(np.array([center]), np.eye(1)) for center in (0.0, 4.0)]
-    found = strays(Cells(tuple(Frame((center,)) for center in (0.0, 4.0)), (0.0, 0.0)), frames, 100.0, model)
+    cells = Cells(tuple(Frame((center,)) for center in (0.0, 4.0)), (0.0, 0.0))
+    found = strays(Sorting(cells, frames, 100.0), model)
     beyond = math.erfc(2 / math.sqrt(2)) / 2
     folded = math.sqrt(2 / math.pi) * math.exp(-2) + 2 * (1 - 2 * beyond) - 2
     assert found.counts == pytest.approx([0, 0], abs=1e-3)

@@ -106,6 +106,29 @@ def test_a_release_tells_how_it_fits():
     assert all(part in written for part in ("Numbers of components that were tried", f"{MINUS}5.660 ± 0.020"))
 
 
+OUTSIDE = {
+    "outside": {"share": 0.0121, "sd": 0.0021, "beyond": 6.07, "seen": True},
+    "could_hide": {"rows": 34, "beyond": 6.07, "left_out": True},
+    "clip_radius": 4.1,
+}
+
+
+def test_records_of_no_component_are_told():
+    """How many there are, and how many could hide; first of all that they are left out, or that they are too many."""
+    found = telling(misfit=None, coverage=None, **OUTSIDE)
+    text = " ".join(sentences(found))
+    assert "1.21% ± 0.42% of the records belong to no component: they lie more than 6.07 standard" in text
+    assert "Fewer than about 34 records more than 6.07 standard deviations from every component" in text
+    assert "as if they were 4.1 standard deviations out at most" in text
+    assert lead(found).endswith(" 1.21% of them belong to no group, and are left out.")
+    assert "belong" not in lead(telling(**OUTSIDE | {"outside": OUTSIDE["outside"] | {"seen": False}}))
+    many = replace(
+        telling(misfit=None, coverage=None, **OUTSIDE | {"outside": OUTSIDE["outside"] | {"share": 0.05}}),
+        converged=False,
+    )
+    assert "5.00% of the records belong to no component: too many to be odd ones" in lead(many)
+
+
 def test_what_is_not_there_is_said_to_be_not_there():
     """A share within its noise, a model that fits, no uncovered rows."""
     quiet = telling(

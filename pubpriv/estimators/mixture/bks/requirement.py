@@ -2,7 +2,7 @@
 
 Rows are those of `sample_sizes.mixtures`. Printed constants: separation (proof of theorem C.20), condition 2, lemma
 C.7, and the noise of a private count (n w / 1280, proof of theorem C.20), here with the noise that the run adds. C.24
-is told without its bounds K and R, which the learner of this package does not need.
+is evaluated without its bounds K and R, which the learner of this package does not need.
 """
 
 import math
