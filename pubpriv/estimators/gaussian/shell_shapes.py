@@ -96,10 +96,13 @@ def aimed_traces(sizes: np.ndarray, sds: np.ndarray, shares: np.ndarray) -> tupl
     Args:
         sizes: (shells, d) released second moments along the columns.
         sds: (shells,) of the noise in each of these.
-        shares: (d,) of the columns, as expected; they add up to 1.
+        shares: (d,) of the columns, as expected; they add up to 1, or are 0 where nothing is.
     """
     d, sharp = sizes.shape[1], float((shares**2).sum())
-    traces, aimed = sizes.sum(axis=1), sizes @ shares / sharp
+    traces = sizes.sum(axis=1)
+    if not sharp:
+        return traces, sds * math.sqrt(d)
+    aimed = sizes @ shares / sharp
     own = sds**2 / sharp
     more = sds**2 * d - own
     astray = (_ASTRAY * np.maximum(aimed, 0.0)) ** 2
