@@ -78,6 +78,8 @@ def diagnostics(
         "k_fit": k,
         "ladder": [] if climbed is None else climbed.to_json(),
         "rounds": [ask.label for ask in asks],
+        "law": "counts" if scene.counts(last.mixture) else "gaussian",
+        "narrow": bool(scene.scaling.shape),
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,
         "covariance_noise": list(verdict.noise),

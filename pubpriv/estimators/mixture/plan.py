@@ -355,7 +355,10 @@ def _divided(purse: Purse, last: Ask, count: float, blanks: Blanks) -> tuple[Ask
     """Divide the last round in two, if the first of them is still quiet enough to bring components home."""
     part = purse.part(last.price)
     # components that were on their way may still be wider than they were taken to be
-    shares = {"home/round-1": (_HOME, blanks.round), "home/round-2": (1 - _HOME, partial(blanks.last, measured=False))}
+    shares: _Shares = {
+        "home/round-1": (_HOME, blanks.round),
+        "home/round-2": (1 - _HOME, partial(blanks.last, measured=False)),
+    }
     asks = tuple(split_purse(part, "mixture", shares).values())
     quiet = spectral_noise(asks[0].rho, blanks.d, count, blanks.covariance_type) < _TELLING
     return asks if quiet else ()
