@@ -20,6 +20,10 @@ were measured in one round, none was moved by 2."""
 _ONE_MORE = 1.0
 """A round that moved a component further than this, in the same units, is worth one more before the last."""
 
+_FEW_COLUMNS = 10
+"""In more columns both are larger, as the root of their number: what few public rows miss adds up over columns, though
+it brings no row to another component."""
+
 LOUD = "noise is larger than the covariances of a component: trust weights, means and scale only"
 
 _SHARED = (
@@ -69,9 +73,15 @@ def on_its_way(before: Round, kind: str) -> bool:
 
     Then its own noise is not what moved it: that, and what is still wrong, would move it in the next.
     """
-    return _moving(before, before.noise("full" if kind == "auto" else kind), _ONE_MORE)
+    return _moving(before, before.noise("full" if kind == "auto" else kind), _ONE_MORE * _reach(before))
 
 
 def _moving(found: Round, noise: Sequence[float], limit: float) -> bool:
     """Whether a round moved a component further than spectral noise of that size explains, for each component."""
-    return any(far > (limit if own < _QUIET else _ANYHOW) for far, own in zip(found.moved, noise, strict=True))
+    anyhow = _ANYHOW * _reach(found)
+    return any(far > (limit if own < _QUIET else anyhow) for far, own in zip(found.moved, noise, strict=True))
+
+
+def _reach(found: Round) -> float:
+    """Tell by how much larger limits are in so many columns."""
+    return max(1.0, math.sqrt(len(found.mixture.means[0]) / _FEW_COLUMNS))
