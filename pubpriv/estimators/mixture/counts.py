@@ -24,6 +24,9 @@ _HEAPED = 0.3
 """Columns count if so large a share of the public rows has the least value of its component: the least that half as
 large a share of the component's own rows have, for a row of another's tail may be among them."""
 
+_BELOW = 0.05
+"""They are no counts if more than so large a share of all rows lie below that value, as those of rounded numbers do."""
+
 _LEAST = 1e-3
 """Means and variances in steps are at least this."""
 
@@ -81,8 +84,10 @@ class CountLaws:
         if len(np.unique(owners)) < k:
             return None
         origins = np.array([[_heap(column) for column in public[owners == j].T] for j in range(k)])
-        heaped = (np.abs(public - origins[owners]) < np.array(steps) / 2).mean(axis=0)
-        return cls(tuple(map(tuple, origins.tolist())), tuple(steps)) if (heaped >= _HEAPED).all() else None
+        above = (public - origins[owners]) / np.array(steps)
+        heaped, below = (np.abs(above) < 0.5).mean(axis=0), (above < -0.5).mean(axis=0)
+        counting = (heaped >= _HEAPED).all() and (below <= _BELOW).all()
+        return cls(tuple(map(tuple, origins.tolist())), tuple(steps)) if counting else None
 
     def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
         """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""
