@@ -212,7 +212,8 @@ def test_books_are_closed_and_go_on_elsewhere(books):
     assert "0.5 rho spent of 1-zCDP, by 1 runs" in text
     assert run("close", "--to", new, "--out", archive)[0] == 0
     code, text, _ = run("verify", "--archive", archive, "--ledger", new, "--json")
-    assert (code, json.loads(text)["visits"]["spent"]) == (0, "0.499999999874")
+    # the last digits depend on whether the run divided its last round, which noise may decide
+    assert (code, round(float(json.loads(text)["visits"]["spent"]), 9)) == (0, 0.5)
     assert run("verify", "--file", archive)[0] == 0
     told = [_budget("show", "visits", "--ledger", url) for url in (f"sqlite:///{books}/ledger.db", new)]
     assert "they go on in" in told[0].stderr
