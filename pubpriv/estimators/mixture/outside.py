@@ -35,6 +35,9 @@ flagged: others of their kind lie among the rows of components."""
 _WIDTHS = np.geomspace(2.0, 32.0, 9)
 """How many times as wide as components odd rows may be; each is as likely beforehand."""
 
+_MANY = 0.5
+"""Odd rows are no more than this share of all: widths that would bring so few of them out are left out."""
+
 _ANOTHER_LAW = 0.3
 """Odd rows need not be wide Gaussians: what they add where they lie among others is known to within this part of it."""
 
@@ -145,6 +148,10 @@ def outside(
     if not known.seen:
         return known, None
     kinds = [_of_width(sorting, model, width) for width in _WIDTHS]
+    kinds = [kind for kind in kinds if known.count < _MANY * rows * kind.outside.sum()]
+    if not kinds:
+        nothing = (0.0,) * len(counts)
+        return Outside(end, known.count, noise, nothing, nothing), None
     sizes = np.array([known.count / kind.outside.sum() for kind in kinds])
     expected = sizes[:, None] * np.array([kind.outside for kind in kinds])
     likely = -((beyond - expected) ** 2 / (sd**2 + expected)).sum(axis=1) / 2

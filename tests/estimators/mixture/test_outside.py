@@ -5,8 +5,12 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.data.component_shells import ComponentShells
+from pubpriv.data.frames import Frame
+from pubpriv.data.regions import Cells
+from pubpriv.estimators.mixture.outside import outside
 from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.rounds import round_question
+from pubpriv.estimators.mixture.strays import Sorting
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 from pubpriv.released.report.lead import lead
@@ -99,3 +103,14 @@ def test_the_last_round_alone_tells_them_apart_at_no_price(budget, regions):
         without = round_question("full", partition.cells, last.frames[:3], plan.asks[-1])
         assert last.noise_scales == without.noise_scales
         assert last.squared_distance == without.squared_distance
+
+
+def test_widths_that_bring_no_row_out_are_left_out():
+    """Rows so far out are of no width that is tried: they are told, and nothing is taken out for others of their kind."""
+    cells = Cells((Frame.of(np.zeros(1), np.eye(1)),), (0.0,))
+    sorting = Sorting(ComponentShells(cells, (1e4, 2e4), (), 2), [(np.zeros(1), np.eye(1))], 3.0)
+    one = Mixture.of([1.0], [[0.0]], [[[1.0]]])
+    found, among = outside(sorting, np.array([1000.0]), np.array([50.0, 40.0]), 1.0, one)
+    assert found.seen
+    assert among is None
+    assert found.unsure == (0.0,)
