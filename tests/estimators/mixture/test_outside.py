@@ -106,7 +106,7 @@ def test_the_last_round_alone_tells_them_apart_at_no_price(budget, regions):
 
 
 def test_widths_that_bring_no_row_out_are_left_out():
-    """Rows so far out are of no width that is tried: they are counted, and nothing is taken out for others like them."""
+    """Rows so far out are of no width that is tried: they are counted, and nothing is taken out for others."""
     cells = Cells((Frame.of(np.zeros(1), np.eye(1)),), (0.0,))
     sorting = Sorting(ComponentShells(cells, (1e4, 2e4), (), 2), [(np.zeros(1), np.eye(1))], 3.0)
     one = Mixture.of([1.0], [[0.0]], [[[1.0]]])
