@@ -33,20 +33,21 @@ _SURPRISE, _SURPRISE_OF_ASSUMED = 26.1, 15.5
 """A sum of eight squares that standard normals exceed once in a thousand times, or, where nobody gave the covariance,
 once in twenty: it costs little not to take rows for Gaussian ones, and to take others for such moves their mean."""
 
-_VISIBLE = (2.0, 2.8, 3.5)
+_VISIBLE = (2.0, 2.8, 4.2)
 """Sds above nothing at which the shell beyond the last visible one holds rows; one further out; any other one. Noise
-alone seldom looks like rows, and least where it would do most harm."""
+alone seldom looks like rows, and least where it would do most harm: the last shells weigh 290^2 in a mean square."""
 
-_WINDOW, _TOGETHER = 4, 4.0
+_WINDOW, _TOGETHER = 4, 4.5
 """Up to so many shells next to each other hold rows together from so many sds on."""
 
 _SLOWEST, _SLOWEST_NEAR, _NEAR = 0.33, 0.7, 2
 """Shells beyond the visible ones hold at most so many of the rows of the one before: the second for the NEAR next ones,
 as where skewed rows are too few in each to be seen."""
 
-_MOST, _LEAST = 1.25, 0.6
-"""A mean square length of so many times that of the known covariance contradicts it; rows far out may not be seen, so
-the lower bound is wide."""
+_MOST, _LEAST, _SURE = 1.25, 0.6, 3
+"""A mean square length of so many times that of the known covariance contradicts it, and SURE sds more; rows far out
+may not be seen, so the lower bound is wide. Of Gaussian rows, two runs in ten thousand are taken for others' so: shells
+are chosen for what they seem to hold, so that two sds were passed in one run of three hundred."""
 
 _BLUR = 0.25
 """What shells leave open of a squared length, as a part of it."""
@@ -150,7 +151,7 @@ class Clip:
 
         Lengths are known by shell only, so those of rows far from the centre say little of the spread around it.
         """
-        blur = 2 * self.fuzz + _BLUR * squared
+        blur = _SURE * self.fuzz + _BLUR * squared
         return not _LEAST - blur <= self.spread(squared) <= _MOST + blur
 
 
