@@ -113,6 +113,25 @@ def postgres():
         yield server
 
 
+_SEEDED = ("cli", "deployments", "flows", "released", "tasks", "whole", "test_first_hour_python.py")
+"""Tests of what is made of answers. Those of the door, the books, questions and the noise have real noise."""
+
+
+@pytest.fixture(autouse=True)
+def _seeded_noise(request, monkeypatch):
+    """Real runs of this process draw their noise from a seed, where a test is not about noise.
+
+    Of sound estimates a few in ten thousand are flagged, and a few in a thousand ask one question more. Hundreds of
+    tests make a real run, so one of them would fail by chance soon enough. Processes of their own have real noise.
+    """
+    if request.path.relative_to(Path(__file__).parent).parts[0] in _SEEDED:
+        from helpers.seeded import SeededNoise
+
+        from pubpriv import curator
+
+        monkeypatch.setattr(curator, "OperatingSystemNoise", SeededNoise)
+
+
 @pytest.fixture
 def in_new_process():
     """Run Python code with other hash seeds in a process of its own, and return what it prints."""

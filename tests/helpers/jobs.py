@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
+from helpers.seeded import seed_noise
 from pubpriv import curator
 from pubpriv.data import scan
 from pubpriv.estimators import MIXTURE
@@ -82,7 +83,11 @@ def make_ledger(folder: Path) -> None:
 
 
 def run(folder: str, *models: str, before: Callable[[], None] | None = None) -> None:
-    """The whole job, once per file name in `models`; its tables are in the folder's parent."""
+    """The whole job, once per file name in `models`; its tables are in the folder's parent.
+
+    Noise is from a seed: what a mixture asks hangs on its answers, of one run in two hundred.
+    """
+    seed_noise()
     if before is not None:
         before()
     tables = Path(folder).parent

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from helpers.jobs import killed_at, processes
 from pubpriv import curator
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.noise import Scale, SimulatedNoise
@@ -21,8 +20,15 @@ class SeededNoise(SimulatedNoise):
         return super().draw("", "", sd, size)
 
 
+def seed_noise() -> None:
+    """Let real runs of this process, a child that dies with it, draw their noise from a seed."""
+    curator.OperatingSystemNoise = SeededNoise
+
+
 def killed(job: Job, label: str) -> int | None:
     """Exit code of the job in a process of its own, which is killed after the charge of the question `label`."""
+    from helpers.jobs import processes  # whose own children have seeded noise
+
     child = processes.Process(target=_dying, args=(job, label))
     child.start()
     child.join(60)
@@ -30,6 +36,8 @@ def killed(job: Job, label: str) -> int | None:
 
 
 def _dying(job: Job, label: str) -> None:
-    curator.OperatingSystemNoise = SeededNoise
+    from helpers.jobs import killed_at
+
+    seed_noise()
     killed_at("after the charge", label)
     run_job(job)

@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import LocalCluster
-from helpers.seeded import SeededNoise, killed
+from helpers.seeded import killed
 
-from pubpriv import curator
 from pubpriv.deployments.budgets import budget_checks
 from pubpriv.deployments.files import read
 from pubpriv.deployments.render import render
@@ -71,12 +70,6 @@ def tables(tmp_path_factory):
         columns = [*frame] if name == "private" else ["a", "b"]
         frame[columns].to_parquet(folder / f"{name}.parquet", index=False, row_group_size=300)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch):
-    """Seeded noise in every curator of this process."""
-    monkeypatch.setattr(curator, "OperatingSystemNoise", SeededNoise)
 
 
 @pytest.fixture(scope="module")
