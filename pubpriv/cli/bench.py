@@ -37,7 +37,9 @@ _COLUMNS = {
         *("covariance_bound", "weight_ratio", "weight_bound", "redrawn", "met"),
     ),
     "unknown-k": ("setting", "runs", "right", "bound", "found", "met"),
-    "ladder": ("table", "budget", "runs", "components", "gap", "gap_bound", "over_one", "right", "met"),
+    "ladder": (
+        *("table", "budget", "runs", "components", "gap", "largest_gap", "gap_bound", "over_one", "right", "met"),
+    ),
     "bks": (
         *("method", "constants", "k", "round", "separation", "m", "runs", "clean", "clean_bound", "mean_ratio"),
         *("covariance_ratio", "theorem_separation", "theorem_m", "theorem_n", "met"),

@@ -27,6 +27,10 @@ large a share of the component's own rows have, for a row of another's tail may 
 _BELOW = 0.05
 """They are no counts if more than so large a share of all rows lie below that value, as those of rounded numbers do."""
 
+_NEXT, _FEW = 0.2, 5
+"""Nor if of the rows above that value, FEW or more, less than so large a share lie one step above it: what counts with
+so many rows at its least value seldom leaves the next one out, and columns of a few values that are far apart do."""
+
 _LEAST = 1e-3
 """Means and variances in steps are at least this."""
 
@@ -86,7 +90,9 @@ class CountLaws:
         origins = np.array([[_heap(column) for column in public[owners == j].T] for j in range(k)])
         above = (public - origins[owners]) / np.array(steps)
         heaped, below = (np.abs(above) < 0.5).mean(axis=0), (above < -0.5).mean(axis=0)
-        counting = (heaped >= _HEAPED).all() and (below <= _BELOW).all()
+        higher, next_one = (above >= 0.5).sum(axis=0), (np.abs(above - 1) < 0.5).sum(axis=0)
+        gapless = (higher < _FEW) | (next_one >= _NEXT * higher)
+        counting = (heaped >= _HEAPED).all() and (below <= _BELOW).all() and gapless.all()
         return cls(tuple(map(tuple, origins.tolist())), tuple(steps)) if counting else None
 
     def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:

@@ -63,6 +63,19 @@ def test_rounded_numbers_of_one_column_do_not_count():
     assert found == [None] * 60
 
 
+def test_a_few_values_that_are_far_apart_do_not_count():
+    """Half of the rows have the least value, but no row has the next ones: no law of counts leaves a gap there."""
+    values, place = np.array([0.0, 0.0, 2.0, 5.0]), 40 * (np.arange(60) % 2)
+    generator = np.random.default_rng(0)
+    public = generator.choice(values, (60, 2)) + np.r_[0.5, np.zeros(59)][:, None] + place[:, None]
+    own = np.array([1.75, 1.75]) + 40 * np.arange(2)[:, None]
+    mixture = Mixture.of([0.5, 0.5], own, [4.2 * np.eye(2)] * 2)
+    assert CountLaws.of(mixture, public) is None
+    halves = np.array([0.0, 0.0, 0.5, 1.5])
+    near = generator.choice(halves, (60, 2)) + place[:, None]
+    assert CountLaws.of(mixture, near) is not None
+
+
 @pytest.mark.parametrize("d", [1, 3])
 def test_clipping_is_undone(d):
     """Moments of clipped rows become those of the rows; a tenth of the variance was lost."""
