@@ -18,9 +18,7 @@ from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture.by_name import estimate_by_name
 from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
-from pubpriv.estimators.mixture.components import (
-    Round,
-)
+from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.course import Course, choose_course, survey
 from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
 from pubpriv.estimators.mixture.linear import one_thread
