@@ -98,6 +98,13 @@ class Outside:
         """They are not so many, of n rows, that the components themselves are in doubt."""
         return not self.seen or self.count < _MOST * n
 
+    def of_components(self, kept: list[int]) -> "Outside":
+        """Give the same where only these components are left."""
+        if not self.among:
+            return self
+        among, unsure = (tuple(part[j] for j in kept) for part in (self.among, self.unsure))
+        return replace(self, among=among, unsure=unsure)
+
     def warnings(self, n: int) -> tuple[str, ...]:
         """Tell what a reader should know, in words."""
         if not self.seen:
