@@ -124,7 +124,7 @@ class GaussianCase:
         d, final = self.d, plan.final
         ends = np.array([core_end(n, d), core_end(n, d) * RATIO])
         noise = [
-            final.as_asked(joint_question(Frame((0.0,) * d), end, final_theta(d), final)).noise()
+            final.as_asked(joint_question(Frame((0.0,) * d), end, final_theta(d), final, plan.counted)).noise()
             for end in ends.tolist()
         ]
         (core, beyond), (core_sum, beyond_sum) = (

@@ -360,7 +360,7 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     """
     ask = plan.final
     radius = _final_radius(n, d, ask.rho)
-    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, final_theta(d), ask)).noise()
+    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, final_theta(d), ask, plan.counted)).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
     errors = {
         "covariance": _expected_covariance_error(n, d, radius, moment),

@@ -58,6 +58,9 @@ columns hardly tell one tail from another."""
 _COUNT_SHARE = Fraction(1, 100)
 """What the count of whole rows takes of the budget."""
 
+_COUNTED = Fraction(5, 100)
+"""What the counts of shells take of the last release: odd rows are seen by them, and by traces only in few columns."""
+
 _SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
 """What the scale of a degenerate column takes of the budget; all of them together at most."""
 
@@ -71,9 +74,11 @@ class LearnerPlan(Plan):
         round_mean: relative weight theta of the mean beside the second moment in a round's joint release.
         rounds: each asks for a radius and for moments; none if no column is whitened.
         final: the last release.
+        counted: what its counts take of it.
     """
 
     round_mean: ClassVar[Fraction] = Fraction(3, 10)
+    counted: ClassVar[Fraction] = Fraction(0)
 
     rounds: tuple[tuple[Ask, Ask], ...]
     final: Ask
@@ -91,6 +96,8 @@ class TablePlan(LearnerPlan):
         fourth: moments of the columns.
         may_be_gaussian: whether the release may take from a Gaussian the shape that clipping lost.
     """
+
+    counted: ClassVar[Fraction] = _COUNTED
 
     count: Ask
     scales: tuple[Ask | None, ...]
@@ -170,7 +177,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     frame, blank = Frame((0.0,) * d), blank_cut()
     shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
     shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
-    asks = _split_with_final(purse, shares, partial(shells_question, frame, blank))
+    asks = _split_with_final(purse, shares, partial(shells_question, frame, blank, counted=_COUNTED))
     return TablePlan(
         asks=tuple(asks.values()),
         rounds=_rounds_of(asks),
@@ -212,30 +219,33 @@ def final_question(frame: Frame, radius: float, end: float, ask: Ask) -> LiftedG
     return shells_question(frame, Cut(True, 1.0, 0.0, (max(end, radius),), (radius, radius)), ask)
 
 
-def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> LiftedGram:
+def joint_question(
+    frame: Frame, radius: float, theta: Fraction, ask: Ask, counted: Fraction = Fraction(0)
+) -> LiftedGram:
     """Count, sum and second moment of clipped records in one release.
 
     With weights wS^2 = theta R^2 wM^2 and no count the squared distance is 2 wM^2 R^4 (1 + theta / 2)^2, which the
     noise of the moment solves for; rounding the sum's noise up only lowers the price. A count of the records that are
     whole is free: at wN = wS^2 / (2 wM) it costs what the worst case without it, wS^4 / (2 wM^2), has paid already,
-    and rounding its noise up moves the one into the other.
+    and rounding its noise up moves the one into the other. More for the count adds 2 wN^2 to the price.
 
     Args:
         frame: the map to w.
         radius: clip radius.
         theta: weight of the sum beside the moment: its noise is that of the moment over sqrt(theta) radius.
         ask: the price.
+        counted: part of it for a count with less noise than the free one has.
     """
-    moment = noise_for(ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2), 1)
+    moment = noise_for((1 - counted) * ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2), 1)
     total = noise_for(theta * GRID**2 / moment**2, SUM_FACTOR)
     squared = Fraction(SUM_FACTOR, total) ** 2
-    count = noise_for(squared**2 * moment**2 / 4, COUNT_FACTOR)
+    count = noise_for(squared**2 * moment**2 / 4 + counted * ask.price / 2, COUNT_FACTOR)
     return LiftedGram(Everything(), (frame,), (radius,), (count, total, moment))
 
 
-def shells_question(frame: Frame, where: Cut, ask: Ask) -> LiftedGram:
+def shells_question(frame: Frame, where: Cut, ask: Ask, counted: Fraction = Fraction(0)) -> LiftedGram:
     """Count, sum and second moment of the records in the core and in each shell, at the price of one region."""
-    scales = joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise_scales
+    scales = joint_question(frame, 1.0, final_theta(frame.dimension), ask, counted).noise_scales
     return LiftedGram(Shells(frame, where.edges), (frame,) * len(where.radii), where.radii, scales)
 
 

@@ -15,7 +15,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
-from pubpriv.estimators.gaussian.plan import shells_question
+from pubpriv.estimators.gaussian.plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.results import standard_errors
 from pubpriv.estimators.gaussian.shells import Cut, Fourths, Histogram
@@ -132,7 +132,7 @@ def measure_shells(curator: Curator, known: Known, ask: Ask) -> Table:
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
-    answer = curator.release(shells_question(known.frame, known.where, ask), ask.label)
+    answer = curator.release(shells_question(known.frame, known.where, ask, TablePlan.counted), ask.label)
     sizes = len(known.where.radii)
     noise = {name: np.broadcast_to(sd.ravel(), sizes) for name, sd in answer.question.noise().items()}
     moments = ShellMoments(

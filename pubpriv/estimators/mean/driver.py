@@ -265,5 +265,5 @@ def _errors(found: MeanResult, deviations: np.ndarray, size: Size) -> Mapping[st
     parts = {"sampling": found.sampling, "privacy": found.privacy}
     if found.clipping is not None:
         parts["clipping"] = found.clipping
-    errors = size.widened({"mean": {name: sd * deviations for name, sd in parts.items()}})
+    errors = size.widened({"mean": {name: np.array(sd) * deviations for name, sd in parts.items()}})
     return {"mean": {name: sd.tolist() for name, sd in errors["mean"].items()}}

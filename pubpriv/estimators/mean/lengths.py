@@ -33,21 +33,29 @@ _SURPRISE, _SURPRISE_OF_ASSUMED = 26.1, 15.5
 """A sum of eight squares that standard normals exceed once in a thousand times, or, where nobody gave the covariance,
 once in twenty: it costs little not to take rows for Gaussian ones, and to take others for such moves their mean."""
 
-_VISIBLE = (2.0, 2.8, 4.2)
-"""Sds above nothing at which the shell beyond the last visible one holds rows; one further out; any other one. Noise
-alone seldom looks like rows, and least where it would do most harm: the last shells weigh 290^2 in a mean square."""
+_VISIBLE = 2.0, 2.8
+"""Sds above nothing at which the shell beyond the last visible one holds rows, and one further out."""
 
-_WINDOW, _TOGETHER = 4, 4.5
-"""Up to so many shells next to each other hold rows together from so many sds on."""
+_APART, _SURELY, _WINDOW = 3.2, 4.0, 4
+"""Any other one, or up to WINDOW shells next to each other together, from sqrt(APART^2 + 2 log(harm)) sds on: a clip
+there would make the mean square error so many times as large, and the chance that noise looks like rows falls as much.
+A run is flagged for rows that are seen with SURELY in its place only."""
+
+_CLEARLY = 4.2
+"""Sds that noise alone does not reach: so many rows far out may hide, and so many must lack for some to be missing."""
 
 _SLOWEST, _SLOWEST_NEAR, _NEAR = 0.33, 0.7, 2
 """Shells beyond the visible ones hold at most so many of the rows of the one before: the second for the NEAR next ones,
 as where skewed rows are too few in each to be seen."""
 
-_MOST, _LEAST, _SURE = 1.25, 0.6, 3
+_MOST, _LEAST, _SURE = 1.25, 0.6, 4.0
 """A mean square length of so many times that of the known covariance contradicts it, and SURE sds more; rows far out
 may not be seen, so the lower bound is wide. Of Gaussian rows, two runs in ten thousand are taken for others' so: shells
 are chosen for what they seem to hold, so that two sds were passed in one run of three hundred."""
+
+_ROOM = 2.0
+"""Rows far out may have so many times what is the least that explains how they move a column: counts of them are noisy,
+and they do not all lie in one place."""
 
 _BLUR = 0.25
 """What shells leave open of a squared length, as a part of it."""
@@ -74,12 +82,12 @@ class Lengths:
     def whole(self) -> float:
         """Rows without a missing or infinite value: n, or the sum of the counts where it is clearly less."""
         total, noise = sum(self.counts), self.sd * math.sqrt(len(self.counts))
-        return float(self.rows) if total > self.rows - _VISIBLE[-1] * noise else max(total, 1.0)
+        return float(self.rows) if total > self.rows - _CLEARLY * noise else max(total, 1.0)
 
     @property
     def unseen(self) -> int:
         """How many rows far out may hide in the noise."""
-        return math.ceil(_VISIBLE[-1] * self.sd)
+        return math.ceil(_CLEARLY * self.sd)
 
     @property
     def middles(self) -> np.ndarray:
@@ -131,6 +139,10 @@ class Clip:
         fuzz: sd of `level` by noise and sampling.
         hidden: what rows that are too few to be seen may add to it.
         open_end: rows were seen beyond the last edge.
+        cut: mean length, per row of all, that clipping takes.
+        sure: part of that by rows that noise hardly explains, and those that may be hidden beyond them.
+        far, held: share of the rows that were seen further out than Gaussian ones lie, and the mean length, per row of
+            all, that clipping leaves them.
     """
 
     gaussian: bool
@@ -141,10 +153,33 @@ class Clip:
     fuzz: float
     hidden: float
     open_end: bool
+    cut: float
+    sure: float
+    far: float
+    held: float
 
     def spread(self, squared: float) -> float:
         """Mean square of a coordinate of z around its mean, which is off the centre by sqrt(squared) in each."""
         return max(self.level - squared, 0.0)
+
+    def by_column(self, moves: np.ndarray, spread: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
+        """Variances (d,) of columns whose mean is `spread`, and what clipping may take from their means (d,).
+
+        Rows far out that are a share q of all, and move the mean of a column by delta, have at least delta^2 / q of its
+        variance, by Cauchy and Schwarz. Of what is more than a Gaussian's, columns are taken to have ROOM times as much
+        beside an even part of the rest. What is clipped off is theirs as far as rows on one side explain their moves.
+
+        Args:
+            moves: (d,) of the mean that step 2 released from the centre, in standard deviations of the columns.
+            spread: as `spread` gives it.
+            noise: sd of a move without such rows.
+        """
+        squares = np.maximum(moves**2 - noise**2, 0.0)
+        total, most = max(float(squares.sum()), 1e-300), len(moves) * max(spread - 1, 0.0)
+        least = total / max(self.far, 1e-12)
+        variances = spread - min(least, most) / len(moves) + min(_ROOM * least, most) * squares / total
+        one_sided = min(math.sqrt(total) / max(self.held, 1e-12), 1.0)
+        return variances, np.maximum(self.lost, self.cut / 2 * one_sided * np.sqrt(squares / total))
 
     def contradicted(self, squared: float) -> bool:
         """Tell whether the rows' spread is clearly not that of the known covariance, so that errors by it are wrong.
@@ -170,15 +205,19 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float, assumed: bo
     expected = n * _gaussian_parts(found.edges, d, spread)
     first = len(_INNER) + 1
     surprise = float(((counts - expected) ** 2 / (found.sd**2 + expected))[:first].sum())
-    outside = _last_visible((counts - expected) / np.sqrt(found.sd**2 + expected), first)
-    last = max(_last_visible(counts / found.sd, 1), 1)
+    tried = np.array(found.edges[1:])
+    harm = np.log1p((noise * np.array([tried[0], *tried, _RATIO * tried[-1]])) ** 2 / (1 / n + (noise * tried[0]) ** 2))
+    least, clear = (np.sqrt(apart**2 + 2 * harm) for apart in (_APART, _SURELY))
+    outside = _last_visible((counts - expected) / np.sqrt(found.sd**2 + expected), first, least)
+    last, surely = (max(_last_visible(counts / found.sd, 1, each), 1) for each in (least, clear))
     seen, rows = np.arange(len(counts)) <= last, _continued(counts, found.sd, last)
     level, fuzz = _mean_square(found, np.where(seen, counts, 0.0), expected, d, spread)
     hidden = float((rows * middles**2)[~seen].sum()) / (n * d * (1 + spread**2))
-    tried = np.array(found.edges[1:])
-    lost = np.maximum(middles - tried[:, None], 0.0) @ rows / n
-    lost = lost * max(1 / d, 1 / (2 * math.sqrt(d)))
+    cut = np.maximum(middles - tried[:, None], 0.0) @ rows / n
+    lost = cut * max(1 / d, 1 / (2 * math.sqrt(d)))
     best = int(np.argmin((noise * tried) ** 2 + lost**2))
+    further = np.maximum(middles - tried[best], 0.0)
+    far = np.maximum((counts - expected)[first : last + 1], 0.0) / n
     return Clip(
         gaussian=surprise <= (_SURPRISE_OF_ASSUMED if assumed else _SURPRISE) and outside < first,
         radius=float(tried[best]),
@@ -187,24 +226,30 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float, assumed: bo
         level=level,
         fuzz=fuzz,
         hidden=hidden,
-        open_end=last == len(counts) - 1,
+        open_end=surely == len(counts) - 1,
+        cut=float(cut[best]),
+        sure=min(float(further @ _continued(counts, found.sd, surely)) / max(float(further @ rows), 1e-12), 1.0),
+        far=float(far.sum()),
+        held=float(far @ np.minimum(middles[first : last + 1], tried[best])),
     )
 
 
-def _last_visible(z: np.ndarray, first: int) -> int:
+def _last_visible(z: np.ndarray, first: int, least: np.ndarray) -> int:
     """The last shell from `first` on that holds rows, by itself or with those before it; `first` - 1 if none does.
 
     Args:
         z: counts in sds.
         first: shell.
+        least: sds from which a shell, or a group that ends there, holds rows wherever it is.
     """
     last = first - 1
     for end in range(first, len(z)):
-        if z[end] > _VISIBLE[min(end - last, len(_VISIBLE)) - 1]:
+        if z[end] > (_VISIBLE[end - last - 1] if end - last <= len(_VISIBLE) else least[end]):
             last = end
     for width in range(2, _WINDOW + 1):
         sums = np.convolve(z, np.ones(width))[: len(z)] / math.sqrt(width)
-        last = max([last, *(end for end in range(first + width - 1, len(z)) if z[end] > 1 and sums[end] > _TOGETHER)])
+        together = np.flatnonzero((sums > least) & (z > 1))
+        last = max([last, *together[together >= first + width - 1].tolist()])
     return last
 
 

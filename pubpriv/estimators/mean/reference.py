@@ -41,18 +41,19 @@ class MeanResult:
 
     Attributes:
         center: the estimate, in the data's own units.
-        sampling, privacy: standard deviations of one whitened coordinate.
+        sampling, privacy: standard deviations of one whitened coordinate; or, of `sampling`, (d,) of the columns, in
+            theirs.
         warnings: why the estimate is to be mistrusted; empty if it is not.
         diagnostics: public facts.
-        clipping: the same of what clipping may have taken; None where that was undone.
+        clipping: (d,) what clipping may have taken from the columns, in the same units; None where that was undone.
     """
 
     center: tuple[float, ...]
-    sampling: float
+    sampling: float | tuple[float, ...]
     privacy: float
     warnings: tuple[str, ...] = ()
     diagnostics: dict[str, Any] = field(default_factory=dict)
-    clipping: float | None = None
+    clipping: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)

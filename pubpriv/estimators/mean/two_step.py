@@ -104,7 +104,9 @@ def _as_released(
     spread = clip.spread(squared)
     scaled = public is not None and _same_scale(public, spread)
     unsure = math.hypot(clip.fuzz, clip.hidden)
-    sampling, clipping = math.sqrt((spread + unsure if scaled else max(spread, 1.0)) / whole), clip.lost
+    moves = known.colour(moved) / known.deviations()
+    variances, clipping = clip.by_column(moves, spread, math.hypot(noise, plan.spread, math.sqrt(spread / whole)))
+    sampling = np.sqrt((variances + unsure if scaled else np.maximum(variances, 1.0)) / whole)
     if clip.contradicted(squared) and not scaled:
         warnings.append(
             f"the private rows have about {spread:.2g} times the mean square that the covariance says, so the errors "
@@ -117,7 +119,7 @@ def _as_released(
         )
     if clip.open_end:
         warnings.append("private rows lie further out than can be followed: other public rows are needed")
-    if clipping > math.hypot(sampling, noise):
+    if (clip.sure * clipping > np.hypot(sampling, noise)).any():
         warnings.append(
             "rows that are clipped, or too few to be seen, may move the mean by more than all other errors: a "
             "logarithm of columns with long tails helps, or a larger budget"
@@ -130,7 +132,8 @@ def _as_released(
         "distance_after_step_1": math.sqrt(plan.d * squared),
         "mean_square": spread,
     }
-    return MeanResult(tuple(center.tolist()), sampling, noise, tuple(warnings), facts, clipping)
+    lost = tuple(clipping.tolist())
+    return MeanResult(tuple(center.tolist()), tuple(sampling.tolist()), noise, tuple(warnings), facts, lost)
 
 
 def _same_scale(public: PublicTable, spread: float) -> bool:

@@ -54,6 +54,18 @@ def test_the_joint_question_costs_its_price_and_the_count_is_free(theta):
     assert n == pytest.approx(s * s / (4 * m), rel=1e-6)
 
 
+@pytest.mark.parametrize("d", [1, 5, 50])
+def test_a_part_of_the_price_for_the_count_is_well_spent(d):
+    """The price stays the same; the count has a fraction of its noise, the moment hardly more."""
+    ask, theta = Ask("final", 1, 2), final_theta(d)
+    free, paid = (joint_question(Frame((0.0,) * d), 2.0, theta, ask, part) for part in (Fraction(0), Fraction(1, 20)))
+    assert paid.squared_distance <= ask.price
+    assert float(paid.squared_distance / ask.price) == pytest.approx(1.0, abs=1e-6)
+    count, _, moment = np.array(paid.noise_scales) / np.array(free.noise_scales)
+    assert moment == pytest.approx(1 / math.sqrt(0.95), rel=1e-3)
+    assert count < {1: 0.9, 5: 0.6, 50: 0.1}[d]
+
+
 @pytest.mark.parametrize(("n", "d", "rho"), [(1000, 5, 0.5), (10_000, 20, 0.05), (10**6, 3, 2.0), (300, 50, 0.5)])
 def test_a_plan_adds_up_to_its_purse(n, d, rho):
     """Prices are positive and sum to what the purse holds, whatever n, d and rho."""

@@ -260,6 +260,22 @@ def test_correlations_of_public_rows_contradict_the_identity():
     assert fit(both[:30], both[30:], covariance=known).diagnostics["covariance"] == "known"
 
 
+def test_rows_far_out_on_one_side_widen_the_interval_of_their_column():
+    """One row in a hundred lies 20 away in one column: its errors tell of that, and hold it; the others' stay small."""
+    held, wider = [], []
+    for seed in range(30):
+        public, private = rows(5000, 5, 30, seed)
+        private[:50, 0] += 20
+        estimate = fit(public, private, seed=seed, covariance="identity")
+        assert estimate.diagnostics["rows"].startswith("not Gaussian")
+        sds = np.sqrt(sum(np.square(part) for part in estimate.standard_errors["mean"].values()))
+        held.append(np.abs(estimate.mean - private.mean(axis=0))[0] < 2 * sds[0])
+        wider.append(sds[0] / sds[1:].mean())
+    assert np.mean(held) >= 0.9
+    assert np.median(wider) > 1.4
+    assert np.quantile(wider, 0.1) > 1.1
+
+
 def test_too_few_public_rows_to_learn_a_covariance_that_they_contradict():
     """Neither can be done, so it is said before anything is spent."""
     public, private = rows(m=4)
