@@ -46,6 +46,7 @@ from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, narrowed, shaped
 from pubpriv.estimators.mixture.supercluster import Groups, Regime, supercluster
+from pubpriv.estimators.mixture.tails import read_tails, with_tails
 from pubpriv.estimators.mixture.unknown import Placement, search, tighten
 from pubpriv.estimators.mixture.verdict import on_its_way
 from pubpriv.estimators.mixture.ways import Ways
@@ -155,6 +156,7 @@ def _whole(
     course = replace(course, plan=plan)
     verdict = verdict_of(last, shape.kind, plan, climbed)
     model = _judged(scene, course, last, shape, verdict.noise, public)
+    last = model.last
     known = course.layout, plan, course.regime, last, shape
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have walked to rows that no public row is near: then counts agree with the model
@@ -192,6 +194,7 @@ class _Judged:
     fallback: Mixture
     guard: Preference
     fit: Fit
+    last: Round
 
 
 def _surveyed(
@@ -255,7 +258,11 @@ def _judged(
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
-    return _Judged(chosen, fallback, guard, fit)
+    if not guard.clear:
+        return _Judged(chosen, fallback, guard, fit, last)
+    curator = run.curator
+    last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, curator.n_rows, curator.size.widening**2))
+    return _Judged(replace(chosen, covariances=last.mixture.covariances), fallback, guard, fit, last)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:

@@ -1,5 +1,6 @@
 """What a run of the default method tells beside its numbers: public facts and released answers."""
 
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -89,6 +90,7 @@ def diagnostics(
         "private_model_chosen": guard.clear,
         "misfit": fit.facts(),
         **({} if outside is None else outside.facts(scene.run.curator.n_rows)),
+        **({} if last.tails is None else {"tails": asdict(last.tails)}),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
         "warnings": warnings,
