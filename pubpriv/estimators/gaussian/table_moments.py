@@ -87,6 +87,29 @@ class ShellMoments:
 
 
 @dataclass(frozen=True)
+class CoreRead:
+    """A release in shells whose core was read: what tells of the rows beyond.
+
+    Attributes:
+        moments: the release.
+        histogram: of |w|.
+        where: the cut of the release.
+        core: (d, d) second moment of the core about `center`, as it is taken to be.
+        center: (d,) middle of the core, in w.
+        frame: the map to w.
+        public: what the public rows say of the shape of all rows.
+    """
+
+    moments: ShellMoments
+    histogram: Histogram
+    where: Cut
+    core: np.ndarray
+    center: np.ndarray
+    frame: Frame
+    public: PublicShape
+
+
+@dataclass(frozen=True)
 class Outside:
     """What shells and tail add to the core, in coordinates w, per whole row.
 
@@ -130,58 +153,31 @@ class Outside:
         return np.asarray(self.shape * self.tail.beyond)
 
 
-def read_outside(
-    moments: ShellMoments,
-    histogram: Histogram,
-    where: Cut,
-    core: np.ndarray,
-    center: np.ndarray,
-    frame: Frame,
-    public: PublicShape,
-) -> Outside:
+def read_outside(known: CoreRead) -> Outside:
     """Read what lies beyond the core.
 
     Shapes are those of second moments about the middle of the core: where columns are independent, a row with one odd
     cell has its other cells there, so that what lies beyond has no correlations about it even where columns are skewed.
-
-    Args:
-        moments: the release.
-        histogram: of |w|.
-        where: the cut of the release.
-        core: (d, d) second moment of the core about `center`, as it is taken to be.
-        center: (d,) middle of the core, in w.
-        frame: the map to w.
-        public: what the public rows say of the shape of all rows.
     """
-    sds = moments.second_sds[1:]
-    traces, trace_sds = np.trace(moments.seconds[1:], axis1=1, axis2=2), sds * math.sqrt(len(core))
-    known = moments, histogram, where, core, center, frame, public
-    outside = _read(*known, traces, trace_sds)
+    seconds, sds = known.moments.seconds[1:], known.moments.second_sds[1:]
+    traces, trace_sds = np.trace(seconds, axis1=1, axis2=2), sds * math.sqrt(len(known.core))
+    outside = _read(known, traces, trace_sds)
     for _ in sds:
         axes, last = outside.axes, outside.tail.last
-        sizes = np.einsum("ij,kjl,il->ki", axes, moments.seconds[1:], axes)
+        sizes = np.einsum("ij,kjl,il->ki", axes, seconds, axes)
         shares = np.einsum("ij,jk,ik->i", axes, outside.shape, axes)
         aimed, aimed_sds = aimed_traces(sizes, sds, shares)
         traces, trace_sds = np.append(traces[:last], aimed[last:]), np.append(trace_sds[:last], aimed_sds[last:])
-        outside = _read(*known, traces, trace_sds)
+        outside = _read(known, traces, trace_sds)
         if outside.tail.last == last:
             break
     return outside
 
 
-def _read(
-    moments: ShellMoments,
-    histogram: Histogram,
-    where: Cut,
-    core: np.ndarray,
-    center: np.ndarray,
-    frame: Frame,
-    public: PublicShape,
-    traces: np.ndarray,
-    trace_sds: np.ndarray,
-) -> Outside:
+def _read(known: CoreRead, traces: np.ndarray, trace_sds: np.ndarray) -> Outside:
     """Read what lies beyond the core, as `read_outside` does, by these traces of shells with noise of these sds."""
-    axes = column_axes(core, frame.dense()[1])
+    moments, histogram, where, core, center = known.moments, known.histogram, known.where, known.core, known.center
+    axes = column_axes(core, known.frame.dense()[1])
     n, d = moments.records, len(core)
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
@@ -199,7 +195,7 @@ def _read(
         seen = slice(0, tail.last + 1)
         place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
         so_far = place, square - np.outer(place, place)
-        tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), frame, public, so_far)
+        tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), known.frame, known.public, so_far)
     # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
     # of a row of the core; a row that one odd cell takes to a shell has its other cells so

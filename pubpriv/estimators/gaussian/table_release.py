@@ -20,6 +20,7 @@ from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.results import standard_errors
 from pubpriv.estimators.gaussian.shells import Cut, Fourths, Histogram
 from pubpriv.estimators.gaussian.table_moments import (
+    CoreRead,
     ShellMoments,
     error_parts,
     fourth_of_columns,
@@ -168,7 +169,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
         middle = mean / share
         around = second - share * np.outer(middle, middle)
-    outside = read_outside(moments, known.histogram, where, around, middle, frame, known.shape)
+    outside = read_outside(CoreRead(moments, known.histogram, where, around, middle, frame, known.shape))
     whole_mean = mean + outside.mean
     spread = around + outside.second - np.outer(whole_mean - middle, whole_mean - middle)
     edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance[1]) * 2 * d)

@@ -6,53 +6,35 @@ public points seed, private answers measure) with joint releases that make them 
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.questions import Question
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
-from pubpriv.estimators.asks import Ask, gaussian_only
+from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture.by_name import estimate_by_name
 from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture.components import (
-    Floors,
     Round,
-    estimate_components,
-    estimate_diagonal,
-    estimate_spherical,
 )
-from pubpriv.estimators.mixture.coverage import Coverage, cover
-from pubpriv.estimators.mixture.explained import explained
+from pubpriv.estimators.mixture.course import Course, choose_course, survey
 from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
-from pubpriv.estimators.mixture.ladder import Climbed, climb
-from pubpriv.estimators.mixture.ladder_plan import Ladder
 from pubpriv.estimators.mixture.linear import one_thread
+from pubpriv.estimators.mixture.measuring import measure_components
 from pubpriv.estimators.mixture.misfit import Fit, check_fit
-from pubpriv.estimators.mixture.nested import FlooredStart, nested_start
-from pubpriv.estimators.mixture.outline import outline
-from pubpriv.estimators.mixture.partition import locate, seed
-from pubpriv.estimators.mixture.pca import find_subspaces
-from pubpriv.estimators.mixture.plan import MixturePlan
-from pubpriv.estimators.mixture.public_model import pooled_start, public_model, public_starts
+from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.results import released
-from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
-from pubpriv.estimators.mixture.shapes import Shape, choose_shape, narrowed, shaped
-from pubpriv.estimators.mixture.supercluster import Groups, Regime, supercluster
+from pubpriv.estimators.mixture.shapes import Shape, shaped
 from pubpriv.estimators.mixture.tails import read_tails, with_tails
-from pubpriv.estimators.mixture.unknown import Placement, search, tighten
-from pubpriv.estimators.mixture.verdict import on_its_way
-from pubpriv.estimators.mixture.ways import Ways
 from pubpriv.estimators.public_rows import public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain, step
-from pubpriv.privacy.budgets import BudgetLike, Purse, budget_of
+from pubpriv.privacy.budgets import BudgetLike, budget_of
 from pubpriv.released.departure import departure
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
@@ -147,12 +129,12 @@ def _whole(
     run = Execution(curator, "mixture", runner)
     if method != "auto":
         return estimate_by_name(rows, run, settings, purse, budget_of(budget or curator.budget))
-    scene, ways, covered = _surveyed(run, rows, settings, purse)
-    course = _course(scene, ways, covered.asked)
+    scene, ways, covered = survey(run, rows, settings, purse)
+    course = choose_course(scene, ways, covered.asked)
     curator.expect(course.surely)
     # while noise is drawn; a ladder may end with another number of components
     public = None if course.ladder else run(public_model, scene.rows, scene.scaling, course.plan.n_components)
-    last, shape, climbed, plan = _measured(scene, course)
+    last, shape, climbed, plan = measure_components(scene, course)
     course = replace(course, plan=plan)
     verdict = verdict_of(last, shape.kind, plan, climbed)
     model = _judged(scene, course, last, shape, verdict.noise, public)
@@ -172,21 +154,6 @@ def _whole(
 
 
 @dataclass(frozen=True)
-class _Course:
-    """What a run does, once it is known how many components are looked for, and where."""
-
-    regime: Regime
-    layout: Placement
-    plan: MixturePlan
-    ladder: Ladder | None
-
-    @property
-    def surely(self) -> list[Question]:
-        """What is asked whatever the answers say, in order, of that whose noise takes long to draw."""
-        return _surely(self.plan, self.ladder)
-
-
-@dataclass(frozen=True)
 class _Judged:
     """The model that is released, that of the public rows, and what was released of both."""
 
@@ -197,56 +164,8 @@ class _Judged:
     last: Round
 
 
-def _surveyed(
-    run: Execution, rows: PublicTable, settings: MixtureSettings, purse: Purse
-) -> tuple[Scene, Ways, Coverage]:
-    """Look at the public rows, check every plan that they leave open, and ask what they lack."""
-    most, clusters = min(settings.most, len(rows.rows)), settings.clusters(len(rows.rows))
-    scaling = run(precondition, rows, clusters)
-    groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
-    ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
-    if not ways.looked_for:
-        # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
-        run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
-    run.curator.rehearse(*ways.questions())
-    covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage)
-    if covered.starts is not rows:
-        ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
-    return Scene(run, covered.rows, covered.scaling, settings, covered.starts), ways, covered
-
-
-def _course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> _Course:
-    """Find out how many components there are, if that is not known; `asked` is what was asked before clustering."""
-    settings, groups, most = scene.settings, ways.groups, ways.most
-    regime = _regime(scene.rows, ways)
-    if not ways.looked_for:
-        # in units that the distance of components stretches, a group that holds two of them looks like one
-        located = None if regime.name == Regime.OVERLAPPING else scene.run(tighten, groups, most)
-        return _Course(regime, Placement(most, groups, located), *ways.plan(most, regime.name, asked))
-    plan, _ = ways.plan(most, regime.name, asked)
-    layout = search(scene.run, scene.scaling, groups, plan, ways.n * settings.smallest_weight / 4)
-    return _Course(regime, layout, *ways.plan(layout.n_components, regime.name, asked))
-
-
-def _regime(rows: PublicTable, ways: Ways) -> Regime:
-    """Tell the way of a run with these public rows, which coverage may have changed."""
-    if ways.looked_for:
-        return Regime.searching(ways.most)
-    m, d = rows.rows.shape
-    weight, groups = ways.settings.smallest_weight, ways.groups
-    return Regime.of(m, d, ways.most, weight, groups.separation, groups.overlapping)
-
-
-def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
-    """See `_Course.surely`."""
-    # while k is looked for, subspaces are found on the way
-    first = (plan.pca,) if plan.pca is not None and not plan.most else ()
-    rounds = plan.rounds if ladder is None else plan.rounds[:-1]
-    return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]
-
-
 def _judged(
-    scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...], public: Mixture | None
+    scene: Scene, course: Course, last: Round, shape: Shape, noise: tuple[float, ...], public: Mixture | None
 ) -> _Judged:
     """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
     run, scaling, plan = scene.run, scene.scaling, course.plan
@@ -258,11 +177,11 @@ def _judged(
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
-    if not guard.clear:
-        return _Judged(chosen, fallback, guard, fit, last)
-    curator = run.curator
-    last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, curator.n_rows, curator.size.widening**2))
-    return _Judged(replace(chosen, covariances=last.mixture.covariances), fallback, guard, fit, last)
+    if guard.clear and scene.counts(chosen) is None:
+        n, clumped = run.curator.n_rows, run.curator.size.widening**2
+        last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, n, clumped))
+        chosen = replace(chosen, covariances=last.mixture.covariances)
+    return _Judged(chosen, fallback, guard, fit, last)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
@@ -285,123 +204,3 @@ def _count_weights(last: Round) -> tuple[float, ...]:
     """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
     counts = np.array(last.counts)
     return tuple((counts / counts.sum()).tolist())
-
-
-def _measured(scene: Scene, course: _Course) -> tuple[Round, Shape, Climbed | None, MixturePlan]:
-    """Give the last round, of the type that is released, why that one, the ladder it came by, and what was asked."""
-    layout, plan = course.layout, course.plan
-    if course.ladder is not None:
-        return *_climbed(scene, layout, plan, course.ladder), plan
-    last, plan = (
-        _overlapping(scene, layout.groups, plan)
-        if plan.regime == Regime.OVERLAPPING
-        else _separated(scene, layout, plan)
-    )
-    return *_of_type(scene, last), None, plan
-
-
-def _of_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
-    """Give a last round covariances of the type that is released, and say why that one."""
-    if scene.covariance_type != "auto":
-        return last, Shape(scene.covariance_type, "as asked for")
-    shape = scene.run(choose_shape, last, scene.scaling)
-    return narrowed(last, shape.kind, scene.scaling), shape
-
-
-def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, MixturePlan]:
-    """Components stand apart: find them, then measure."""
-    located, floors = _located(scene, layout, plan)
-    return _finish(scene, scene.start(located), floors, plan, None, "", located)
-
-
-def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder) -> tuple[Round, Shape, Climbed | None]:
-    """Measure the components that stand apart; if they do not explain the rows, look for more that do."""
-    run, scaling, rows = scene.run, scene.scaling, scene.rows
-    located, apart = _located(scene, layout, plan)
-    first = _refine(scene, scene.start(located), apart, plan.rounds[:-1], "(that lie apart)", located)
-    several = run(pooled_start, rows, scaling, plan.several)
-    assert plan.explained is not None
-    found = run.at("", first, several)(explained, scaling, rows, first.mixture, several, plan.explained)
-
-    def refine(start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
-        k = len(start.weights)
-        floors = apart if k == plan.n_components else layout.groups.flat_floors(k)
-        return _refine(scene, scene.start(start), floors, asks, whose, *sources)
-
-    if found.complete:
-        return *_of_type(scene, refine(first.mixture, plan.rounds[-1:], "(last)", found)), None
-    climbed = climb(run, scene.starts, scaling, layout.groups, found, ladder, refine)
-    return *_of_type(scene, climbed.last), climbed
-
-
-def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixture, Floors]:
-    """Find components that stand apart, in private subspaces where public rows are few; with their floors."""
-    groups, k = layout.located or layout.groups, plan.n_components
-    subspaces = layout.subspaces or find_subspaces(scene.run, scene.scaling, groups, plan.dimension, plan.pca)
-    seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
-    assert plan.space is not None
-    located = scene.run(locate, scene.scaling, groups, subspaces, seeds, (plan.subspace, plan.space))
-    return located, layout.groups.floors(seeds.groups)
-
-
-def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round, MixturePlan]:
-    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
-    run, scaling = scene.run, scene.scaling
-    flat = groups.flat_floors(plan.n_components)
-    starts = [FlooredStart(start, flat) for start in run(public_starts, scene.starts, scaling, plan.n_components)]
-    nested = run(nested_start, groups, plan.n_components)
-    if nested is not None:
-        starts[0] = nested
-    refined = []
-    for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
-        mixture = start.mixture
-        refined.append(_refine(scene, scene.start(mixture), start.floors, asks, f"(start {number})", mixture))
-    best, floors, picks = refined[0], starts[0].floors, []
-    for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
-        # against the best so far: beside a start that failed, scores of the others are all clipped
-        two = scene.held(other.mixture), scene.held(best.mixture)
-        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, *two, ask))
-        if picks[-1].advantage > 0:
-            best, floors = other, starts[number - 1].floors
-    return _finish(scene, best.mixture, floors, plan, best, "(best start)", *picks)
-
-
-def _finish(
-    scene: Scene, start: Mixture, floors: Floors, plan: MixturePlan, before: Round | None, whose: str, *sources: Any
-) -> tuple[Round, MixturePlan]:
-    """Measure to the end of a plan; of the longer one, where the round before the last still moved a component far.
-
-    `before` is the round that `start` comes from, if it is one's; for `whose` and `sources` see `Place`.
-    """
-    done, last = 0, before
-    while done < len(plan.rounds):
-        if done == len(plan.rounds) - 1 and plan.divided and last and on_its_way(last, scene.covariance_type):
-            plan = plan.longer
-        name = _numbered(done + 1, plan.rounds, whose)
-        last = _refine(scene, start, floors, plan.rounds[done : done + 1], name, *sources)
-        start, sources, done = last.mixture, (last,), done + 1
-    assert last is not None
-    return last, plan
-
-
-def _numbered(number: int, asks: tuple[Ask, ...], whose: str) -> str:
-    """Tell which of several rounds one is."""
-    return f"{number} of {len(asks)} {whose}".strip() if len(asks) > 1 else whose
-
-
-def _refine(
-    scene: Scene, start: Mixture, floors: Floors, asks: tuple[Ask, ...], whose: str = "", *sources: Any
-) -> Round:
-    """One round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
-    mixture = start
-    for number, ask in enumerate(asks, start=1):
-        place = scene.run.at(_numbered(number, asks, whose), *sources)
-        last = _round(scene, place, mixture, floors, ask)
-        mixture, sources = last.mixture, (last,)
-    return last
-
-
-def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    special = {"diag": estimate_diagonal, "spherical": estimate_spherical}
-    measure = special.get(scene.covariance_type, estimate_components)
-    return run(measure, scene.scaling, scene.held(start), floors, ask, scene.counts(start))

@@ -57,7 +57,7 @@ def diagnostics(
     outside = last.outside if guard.clear else None
     if outside is not None:
         warnings += outside.warnings(scene.run.curator.n_rows)
-    warnings += fit.warnings
+    warnings += [*(() if last.tails is None else last.tails.warnings), *fit.warnings]
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
     if climbed is not None:

@@ -187,17 +187,13 @@ def inhabited(last: Round, apart: int) -> Round:
     """
     by_count = np.argsort(-np.array(last.counts), kind="stable")
     kept = sorted(int(j) for rank, j in enumerate(by_count) if rank < apart or last.hold[j])
-    odd = last.outside
-    if odd is not None and odd.seen:
-        among, unsure = (tuple(part[j] for j in kept) for part in (odd.among, odd.unsure))
-        odd = replace(odd, among=among, unsure=unsure)
     return replace(
         last,
         mixture=_only(last.mixture, kept),
         counts=tuple(last.counts[j] for j in kept),
         start=_only(last.start, kept),
         moved=tuple(last.moved[j] for j in kept),
-        outside=odd,
+        outside=None if last.outside is None else last.outside.of_components(kept),
     )
 
 

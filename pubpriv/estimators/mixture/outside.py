@@ -32,6 +32,9 @@ _CLEAR, _MOST = 3.0, 0.03
 """Rows of no component are reported from so many sds of their count on, and from this share of all rows on the run is
 flagged: others of their kind lie among the rows of components."""
 
+_MAY_BE_GAUSSIAN = 0.05
+"""Long tails are reported where the chance that there are none is no larger."""
+
 _WIDTHS = np.geomspace(2.0, 32.0, 9)
 """How many times as wide as components odd rows may be; each is as likely beforehand."""
 
@@ -89,6 +92,16 @@ class Tails:
     gaussian: float
     odd: float
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Tell what a reader should know, in words."""
+        most = max(range(len(self.factors)), key=lambda j: self.factors[j])
+        if self.gaussian > _MAY_BE_GAUSSIAN:
+            return ()
+        added, error = self.factors[most] - 1, 1.96 * self.unsure[most]
+        text = "rows of components have longer tails than Gaussian ones: what was cut off of them is counted in"
+        return (f"{text}, up to {added:.1%} (+- {error:.1%}) of a covariance",)
+
 
 @public_value
 @dataclass(frozen=True)
@@ -119,6 +132,13 @@ class Outside:
     def few(self, n: int) -> bool:
         """They are not so many, of n rows, that the components themselves are in doubt."""
         return not self.seen or self.count < _MOST * n
+
+    def of_components(self, kept: list[int]) -> "Outside":
+        """Give the same where only these components are left."""
+        if not self.among:
+            return self
+        among, unsure = (tuple(part[j] for j in kept) for part in (self.among, self.unsure))
+        return replace(self, among=among, unsure=unsure)
 
     def warnings(self, n: int) -> tuple[str, ...]:
         """Tell what a reader should know, in words."""

@@ -1,8 +1,10 @@
 """What most steps of one run of the default method need."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.lattice import lattice
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.settings import MixtureSettings
@@ -28,7 +30,12 @@ class Scene:
 
     def counts(self, mixture: Mixture) -> CountLaws | None:
         """Tell from the public rows how the columns of a mixture's components count, if all do."""
-        return CountLaws.of(self.scaling.undo(mixture), self.rows.rows)
+        return CountLaws.of(self.scaling.undo(mixture), self.rows.rows) if self._on_lattices else None
+
+    @cached_property
+    def _on_lattices(self) -> bool:
+        """Every column of the public rows is on one; else none counts, whatever the mixture."""
+        return all(lattice(column) for column in self.rows.rows.T)
 
     def held(self, mixture: Mixture) -> Mixture:
         """Hold components that count to variances that a rare row does not contradict; others stay as they are."""

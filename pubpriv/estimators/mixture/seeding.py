@@ -60,16 +60,18 @@ def _seed_group(points: np.ndarray, k: int) -> _Spherical | None:
 
 def k_means(points: np.ndarray, k: int, n_init: int = 10) -> np.ndarray:
     """Labels (m,) of scikit-learn's k-means, always the same for the same points."""
-    return _labels(points.tobytes(), points.shape, k, n_init).copy()
+    return _labels(np.asarray(points, dtype=np.float64).tobytes(), points.shape, k, n_init).copy()
 
 
 @lru_cache(maxsize=2)  # the outline of public rows and the groups in them begin with the same clusters
-def _labels(points: bytes, shape: tuple[int, ...], k: int, n_init: int) -> np.ndarray:
+def _labels(content: bytes, shape: tuple[int, ...], k: int, n_init: int) -> np.ndarray:
+    """`k_means` of the bytes of float64 points."""
     from sklearn.cluster import KMeans
 
+    points = np.frombuffer(content).reshape(shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
-        return np.asarray(KMeans(k, n_init=n_init, random_state=0).fit_predict(np.frombuffer(points).reshape(shape)))
+        return np.asarray(KMeans(k, n_init=n_init, random_state=0).fit_predict(points))
 
 
 def allocate(groups: list[np.ndarray], k: int) -> list[_Spherical] | None:

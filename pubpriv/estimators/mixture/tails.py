@@ -3,9 +3,10 @@
 A round clips rows, cuts off those far out, gives others to the wrong component, and undoes all that for Gaussian rows.
 Rows with longer tails lose more. So each of several laws of rows that look like Gaussian ones in the middle is held
 against what was released: counts in shells about components, and of the rows outside of all. These may be odd rows,
-which belong to no component, or the tail of all others: where they lie just beyond what is cut off, as the tail of some
-law does, they are counted in; where there is a gap, or they reach far, they are left out. How much a law would have lost
-is told by rows that are drawn of it. The mean over laws corrects covariances, and by how much they differ is an error.
+which belong to no component, or the tail of all others: where they lie just beyond what is cut off, as the tail of
+some law does, they are counted in; where there is a gap, or they reach far, they are left out. How much a law would
+have lost is told by rows that are drawn of it. The mean over laws corrects covariances, and by how much they differ is
+an error.
 
 Released numbers and public rows go in, so this is free. Where counts are a Gaussian's, nothing changes.
 """
@@ -75,12 +76,11 @@ class _Counts:
     @classmethod
     def of(cls, last: Round, fit: Fit) -> "_Counts":
         """Collect what a round and the test of its fit released."""
-        shells, sds, further, edges = list(fit.shells), list(fit.sds), (), ()
-        if last.outside is not None:
-            further = last.outside.beyond
-            edges = tuple(last.outside.end * 2.0**j for j in range(len(further)))
-        own = [last.count_sd] * len(further)
-        return cls(fit.radii, edges, np.array([*shells, *further]), np.array([*sds, *own]))
+        outside = last.outside
+        further = () if outside is None else outside.beyond
+        edges = () if outside is None else tuple(outside.end * 2.0**j for j in range(len(further)))
+        sds = [*fit.sds, *[last.count_sd] * len(further)]
+        return cls(fit.radii, edges, np.array([*fit.shells, *further]), np.array(sds))
 
     def regions(self, lengths: np.ndarray) -> np.ndarray:
         """Tell which of the rows (count,) of these lengths are in each region, (count, regions)."""
@@ -173,7 +173,8 @@ class _Odd:
         widths = np.append(1.0, np.tile(_WIDTHS, len(_SHARES)))
         prior = np.where(shares > 0, _ODD / (len(shares) - 1), 1 - _ODD)
         parts = drawn.inside_by(gaussian, widths), drawn.held_by(gaussian, widths)
-        return cls(shares, prior, shares[:, None] * drawn.expected(gaussian, widths), *(shares * part for part in parts))
+        expected = shares[:, None] * drawn.expected(gaussian, widths)
+        return cls(shares, prior, expected, *(shares * part for part in parts))
 
 
 @step(title="tails of components")

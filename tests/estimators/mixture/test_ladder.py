@@ -15,6 +15,7 @@ from pubpriv.estimators.mixture.declaration import MIXTURE
 from pubpriv.estimators.mixture.explained import Explained, with_tails
 from pubpriv.estimators.mixture.ladder import Score, Scored, broadened, choose, inhabited, penalty
 from pubpriv.estimators.mixture.ladder_plan import Ladder, plan_with_ladder
+from pubpriv.estimators.mixture.outside import Outside
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import Regime
@@ -147,7 +148,9 @@ def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
     """Of a number that nobody asked for; what is told of the others stays theirs, and their weights add up to one."""
     mixture = Mixture.of([0.5, 0.1, 0.4], [[0.0], [1.0], [2.0]], [[[1.0]], [[2.0]], [[3.0]]])
     start = Mixture.of([0.2, 0.2, 0.6], [[0.1], [1.1], [2.1]], [[[4.0]], [[5.0]], [[6.0]]])
-    last = inhabited(Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, moved=(0.1, 0.2, 0.3)), apart)
+    odd = Outside(3.0, 40.0, 1.0, among=(0.1, 0.2, 0.3), unsure=(0.01, 0.02, 0.03))
+    before = Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, moved=(0.1, 0.2, 0.3), outside=odd)
+    last = inhabited(before, apart)
     assert last.mixture.arrays[1][:, 0].tolist() == kept
     assert last.mixture.arrays[2][:, 0, 0].tolist() == [1 + j for j in kept]
     assert last.mixture.arrays[0].sum() == pytest.approx(1)
@@ -155,6 +158,8 @@ def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
     assert last.moved == tuple((0.1, 0.2, 0.3)[j] for j in kept)
     assert last.frames == tuple(start.covariances[j] for j in kept)
     assert last.start.arrays[0].sum() == pytest.approx(1)
+    assert last.outside.among == tuple(odd.among[j] for j in kept)
+    assert last.outside.unsure == tuple(odd.unsure[j] for j in kept)
 
 
 def test_the_penalty_is_half_that_of_bic():

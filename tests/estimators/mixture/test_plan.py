@@ -7,7 +7,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.driver import _surely
+from pubpriv.estimators.mixture.course import _surely
 from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.privacy.budgets import Purse
 
