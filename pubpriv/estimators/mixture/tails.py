@@ -257,15 +257,13 @@ def _weighed(
 
 
 def with_tails(last: Round, tails: Tails | None) -> Round:
-    """Give a round its covariances with their tails."""
+    """Give a round its covariances with their tails; rows outside that are no odd ones are no longer told apart."""
     if tails is None:
         return last
     weights, means, covariances = last.mixture.arrays
     mixture = Mixture.of(weights, means, np.array(tails.factors)[:, None, None] * covariances)
-    outside = last.outside
-    if outside is not None and outside.seen and tails.odd < _LIKELIER:
-        outside = replace(outside, count=0.0, among=(), unsure=())
-    return replace(last, mixture=mixture, outside=outside, tails=tails)
+    counted_in = last.outside is not None and last.outside.seen and tails.odd < _LIKELIER
+    return replace(last, mixture=mixture, outside=None if counted_in else last.outside, tails=tails)
 
 
 def _doubtful(counts: _Counts, predicted: np.ndarray, d: int, n: int, clumped: float) -> bool:

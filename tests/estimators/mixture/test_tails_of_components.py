@@ -35,7 +35,8 @@ def test_long_tails_are_counted_in():
     assert min(tails["factors"]) > 1.02
     assert tails["gaussian"] < 0.01
     assert tails["odd"] < 0.5
-    assert not found.diagnostics["outside"]["seen"]
+    assert "outside" not in found.diagnostics
+    assert "without those that lie far" not in found.estimand
     assert any("longer tails than Gaussian" in warning for warning in found.diagnostics["warnings"])
 
 
