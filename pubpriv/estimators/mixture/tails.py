@@ -50,6 +50,9 @@ _WIDTHS = np.geomspace(4.0, 32.0, 7)
 _SHARES = 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08
 """Prior chance that there are odd rows; how many times as wide as others they are, and their shares: each as likely."""
 
+_HARDLY_A_ROW = 1e-9
+"""Least share of rows that components are taken to hold."""
+
 _LIKELIER = 0.5
 """Rows outside belong to components if the chance that there are odd rows is smaller."""
 
@@ -243,7 +246,9 @@ def _weighed(
     grid = np.exp(_SCALES)
     held, inside, expected = drawn.held_by(law, grid), drawn.inside_by(law, grid), drawn.expected(law, grid)
     left = 1 - odd.shares[:, None]
-    levels = (left * held + odd.held[:, None]) / (left * inside + odd.inside[:, None])
+    # rows of many columns may all be outside
+    rows = np.maximum(left * inside + odd.inside[:, None], _HARDLY_A_ROW)
+    levels = (left * held + odd.held[:, None]) / rows
     scales = np.array([np.interp(level, np.maximum.accumulate(own), _SCALES) for own in levels])
     sds = np.linspace(-2.0, 2.0, 5)
     place = (scales[:, None] + unsure * sds - _SCALES[0]) / (_SCALES[1] - _SCALES[0])
