@@ -38,7 +38,7 @@ PRIVATE = {
     "per-component estimation",
     "model choice",
 }
-AFTER_RELEASES = {"seeding", "weight counting"}
+AFTER_RELEASES = {"seeding", "weight counting", "tails of components"}
 """Public tasks whose inputs are released answers."""
 
 

@@ -19,7 +19,7 @@ from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.linear import floored, one_thread
-from pubpriv.estimators.mixture.outside import Outside, as_planned, outside
+from pubpriv.estimators.mixture.outside import Outside, Tails, as_planned, outside
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped
@@ -66,6 +66,7 @@ class Round:
             component.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
         outside: rows of no component; None: the round did not tell them apart.
+        tails: what was made of the tails of components; None: nothing.
     """
 
     mixture: Mixture
@@ -77,6 +78,7 @@ class Round:
     change: float = 0.0
     moved: tuple[float, ...] = ()
     outside: Outside | None = None
+    tails: Tails | None = None
 
     @property
     def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:

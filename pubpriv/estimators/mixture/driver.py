@@ -29,6 +29,7 @@ from pubpriv.estimators.mixture.results import released
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, shaped
+from pubpriv.estimators.mixture.tails import read_tails, with_tails
 from pubpriv.estimators.public_rows import public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import BudgetLike, budget_of
@@ -135,6 +136,7 @@ def _whole(
     course = replace(course, plan=plan)
     verdict = verdict_of(last, shape.kind, plan, climbed)
     model = _judged(scene, course, last, shape, verdict.noise, public)
+    last = model.last
     known = course.layout, plan, course.regime, last, shape
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have walked to rows that no public row is near: then counts agree with the model
@@ -157,6 +159,7 @@ class _Judged:
     fallback: Mixture
     guard: Preference
     fit: Fit
+    last: Round
 
 
 def _judged(
@@ -172,7 +175,11 @@ def _judged(
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
-    return _Judged(chosen, fallback, guard, fit)
+    if guard.clear and scene.counts(chosen) is None:
+        n, clumped = run.curator.n_rows, run.curator.size.widening**2
+        last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, n, clumped))
+        chosen = replace(chosen, covariances=last.mixture.covariances)
+    return _Judged(chosen, fallback, guard, fit, last)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:

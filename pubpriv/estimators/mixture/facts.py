@@ -1,5 +1,6 @@
 """What a run of the default method tells beside its numbers: public facts and released answers."""
 
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -56,7 +57,7 @@ def diagnostics(
     outside = last.outside if guard.clear else None
     if outside is not None:
         warnings += outside.warnings(scene.run.curator.n_rows)
-    warnings += fit.warnings
+    warnings += [*(() if last.tails is None else last.tails.warnings), *fit.warnings]
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
     if climbed is not None:
@@ -89,6 +90,7 @@ def diagnostics(
         "private_model_chosen": guard.clear,
         "misfit": fit.facts(),
         **({} if outside is None else outside.facts(scene.run.curator.n_rows)),
+        **({} if last.tails is None else {"tails": asdict(last.tails)}),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
         "warnings": warnings,

@@ -97,6 +97,7 @@ class Fit:
         radii: ends of the shells.
         shells: released counts, of all components together.
         predicted: counts that the model predicts.
+        sds: of the noise in released counts.
     """
 
     divergence: tuple[float, float]
@@ -108,6 +109,7 @@ class Fit:
     radii: tuple[float, ...]
     shells: tuple[float, ...]
     predicted: tuple[float, ...]
+    sds: tuple[float, ...]
 
     @property
     def tested(self) -> bool:
@@ -227,6 +229,7 @@ def check_fit(
         shells.partition.edges,
         shells.by_shell(shells.seen),
         shells.by_shell(shells.predicted),
+        tuple(np.sqrt(shells.by_shell(np.full(len(shells.seen), shells.sd**2))).tolist()),
     )
 
 

@@ -32,6 +32,9 @@ _CLEAR, _MOST = 3.0, 0.03
 """Rows of no component are reported from so many sds of their count on, and from this share of all rows on the run is
 flagged: others of their kind lie among the rows of components."""
 
+_MAY_BE_GAUSSIAN = 0.05
+"""Long tails are reported where the chance that there are none is no larger."""
+
 _WIDTHS = np.geomspace(2.0, 32.0, 9)
 """How many times as wide as components odd rows may be; each is as likely beforehand."""
 
@@ -72,6 +75,36 @@ def as_planned(cells: Cells, ask: Ask) -> Cells | ComponentShells:
 
 @public_value
 @dataclass(frozen=True)
+class Tails:
+    """What is made of the tails of components, see `tails`.
+
+    Attributes:
+        factors: by which covariances were multiplied, (k,).
+        unsure: relative sd of that.
+        excess: of the fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
+        gaussian: chance that the rows of components are Gaussian.
+        odd: chance that rows outside of components are odd ones, and not their tails.
+    """
+
+    factors: tuple[float, ...]
+    unsure: tuple[float, ...]
+    excess: float
+    gaussian: float
+    odd: float
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Tell what a reader should know, in words."""
+        most = max(range(len(self.factors)), key=lambda j: self.factors[j])
+        if self.gaussian > _MAY_BE_GAUSSIAN:
+            return ()
+        added, error = self.factors[most] - 1, 1.96 * self.unsure[most]
+        text = "rows of components have longer tails than Gaussian ones: what was cut off of them is counted in"
+        return (f"{text}, up to {added:.1%} (+- {error:.1%}) of a covariance",)
+
+
+@public_value
+@dataclass(frozen=True)
 class Outside:
     """Rows that belong to no component.
 
@@ -79,6 +112,7 @@ class Outside:
         end: they are further out than so many standard deviations.
         count: of them, above what the components explain.
         noise: sd of the count.
+        beyond: released counts of the regions outside.
         among: what others of their kind add to a variance of 1 of each component, (k,); it was taken out.
         unsure: sd of that.
     """
@@ -86,6 +120,7 @@ class Outside:
     end: float
     count: float
     noise: float
+    beyond: tuple[float, ...] = ()
     among: tuple[float, ...] = ()
     unsure: tuple[float, ...] = ()
 
@@ -148,17 +183,18 @@ def outside(
     """
     assert isinstance(sorting.partition, ComponentShells)
     end, noise, rows = sorting.partition.edges[0], sd * math.sqrt(_SHELLS), max(float(counts.sum()), 1.0)
-    known = Outside(end, float(beyond.sum()), noise)
+    released = tuple(beyond.tolist())
+    known = Outside(end, float(beyond.sum()), noise, released)
     if known.seen:  # components may be wider than the frames that cut them
         beyond = beyond - rows * strays(sorting, model).outside
-        known = Outside(end, float(beyond.sum()), noise)
+        known = Outside(end, float(beyond.sum()), noise, released)
     if not known.seen:
         return known, None
     kinds = [_of_width(sorting, model, width) for width in _WIDTHS]
     kinds = [kind for kind in kinds if known.count < _MANY * rows * kind.outside.sum()]
     if not kinds:
         nothing = (0.0,) * len(counts)
-        return Outside(end, known.count, noise, nothing, nothing), None
+        return replace(known, among=nothing, unsure=nothing), None
     sizes = np.array([known.count / kind.outside.sum() for kind in kinds])
     expected = sizes[:, None] * np.array([kind.outside for kind in kinds])
     likely = -((beyond - expected) ** 2 / (sd**2 + expected)).sum(axis=1) / 2
@@ -168,7 +204,7 @@ def outside(
     among = added[:, None] * np.array([_variances_added(sorting, model, kind) for kind in kinds])
     mean = chance @ among
     unsure = np.hypot(np.sqrt(chance @ (among - mean) ** 2), _ANOTHER_LAW * np.abs(mean))
-    known = Outside(end, known.count, noise, tuple(mean.tolist()), tuple(unsure.tolist()))
+    known = replace(known, among=tuple(mean.tolist()), unsure=tuple(unsure.tolist()))
     return known, Strays.sum_of(kinds, chance * added)
 
 

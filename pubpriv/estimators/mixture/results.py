@@ -26,7 +26,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.counts import CountLaws
-from pubpriv.estimators.mixture.outside import Outside
+from pubpriv.estimators.mixture.outside import Outside, Tails
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.histograms import public_part
@@ -69,6 +69,8 @@ def released(
         errors["covariances"] = _of_counts(errors["covariances"], laws.excess(mixture))
     if last and last.outside is not None and last.outside.seen:
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
+    if last and last.tails is not None:
+        errors["covariances"] = _with_tails(last.tails, errors["covariances"], own, order)
     if blunt and last:
         errors["covariances"] = _wider(**errors["covariances"])
     return MixtureEstimate(
@@ -144,6 +146,20 @@ def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.n
     """Error (k, d, d) of what odd rows among those of components add to covariances (k, d, d), both in `order`."""
     roots = np.sqrt(np.einsum("kii->ki", covariances))
     return np.asarray(np.array(outside.unsure)[order, None, None] * roots[:, :, None] * roots[:, None, :])
+
+
+def _with_tails(
+    tails: Tails, errors: dict[str, np.ndarray], covariances: np.ndarray, order: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Give errors of covariances (k, d, d), all in `order`, what is not known of the tails of components."""
+    factors, unsure = (np.array(values)[order, None, None] for values in (tails.factors, tails.unsure))
+    roots = np.sqrt(np.einsum("kii->ki", covariances))
+    lost = unsure * roots[:, :, None] * roots[:, None, :]
+    return {
+        "sampling": errors["sampling"] * np.sqrt(1 + tails.excess / 2),
+        "privacy": errors["privacy"] * factors,
+        "clipping": np.hypot(errors.get("clipping", 0.0), lost),
+    }
 
 
 def _wider(sampling: np.ndarray, privacy: np.ndarray, **other: np.ndarray) -> dict[str, np.ndarray]:

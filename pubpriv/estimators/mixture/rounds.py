@@ -69,7 +69,7 @@ def measuring_rounds(
 def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
     """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     if covariance_type == "spherical":
-        return _round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
+        return round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
     return sd * spectral_factor(covariance_type, d) / count
 
@@ -81,7 +81,7 @@ def spectral_factor(covariance_type: str, d: int) -> float:
     return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
 
 
-def _round_radius(covariance_type: str, d: int) -> float:
+def round_radius(covariance_type: str, d: int) -> float:
     """Clip radius of whitened records in a round."""
     return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
 
@@ -99,7 +99,7 @@ def round_question(
     """
     # of records of no component only their number is of use: any frame will do
     frames = (*frames, *frames[:1] * (regions.n_regions - len(frames)))
-    radii = (_round_radius(covariance_type, frames[0].dimension),) * len(frames)
+    radii = (round_radius(covariance_type, frames[0].dimension),) * len(frames)
     if covariance_type == "spherical":
         return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
     return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)

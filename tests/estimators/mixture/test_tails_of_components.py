@@ -1,0 +1,63 @@
+"""Components with longer tails than Gaussian ones: what is clipped and cut off of them is made up for."""
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+
+N = 12_000
+PLACES = np.array([[0.0, 0.0], [30.0, 0.0]])
+
+
+def fitted(rows, seed):
+    """A mixture of rows about `PLACES`, whose public ones are the first."""
+    placed = rows + PLACES[np.arange(len(rows)) % 2]
+    curator = pp.Curator.simulation(placed[60:], pp.parse_budget("zcdp:0.5"), seed=seed)
+    return pp.estimate_mixture(placed[:60], curator, n_components=2)
+
+
+def variances(found):
+    """Variances, and their standard errors."""
+    errors = found.standard_errors["covariances"]
+    own = np.sqrt(sum(np.einsum("kii->ki", np.array(part)) ** 2 for part in errors.values()))
+    return np.einsum("kii->ki", found.covariances), own
+
+
+def test_long_tails_are_counted_in():
+    """Of t with 5 degrees of freedom, variance 5/3, a tenth was lost; rows far out are not taken for odd ones."""
+    rows = np.random.default_rng(11).standard_t(5, (N, 2))
+    found = fitted(rows, 5)
+    own, errors = variances(found)
+    assert own.mean() == pytest.approx(5 / 3, rel=0.05)
+    assert (np.abs(own - 5 / 3) < 3 * errors).all()
+    assert errors.max() < 0.25
+    tails = found.diagnostics["tails"]
+    assert min(tails["factors"]) > 1.02
+    assert tails["gaussian"] < 0.01
+    assert tails["odd"] < 0.5
+    assert "outside" not in found.diagnostics
+    assert "without those that lie far" not in found.estimand
+    assert any("longer tails than Gaussian" in warning for warning in found.diagnostics["warnings"])
+
+
+def test_wide_odd_rows_are_no_tail():
+    """Between rows of components and others eight times as wide hardly any lie: these are left out."""
+    generator = np.random.default_rng(12)
+    rows = generator.standard_normal((N, 2))
+    rows[60::50] *= 8.0
+    found = fitted(rows, 6)
+    assert found.diagnostics["outside"]["seen"]
+    assert found.diagnostics["tails"]["odd"] > 0.9
+    assert variances(found)[0] == pytest.approx(1.0, abs=0.12)
+    assert not any("longer tails" in warning for warning in found.diagnostics["warnings"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gaussian_rows_keep_their_covariances(seed):
+    """What noise makes of counts changes a covariance by less than a sixth of its error, if at all."""
+    found = fitted(np.random.default_rng(20 + seed).standard_normal((N, 2)), seed)
+    tails = found.diagnostics.get("tails")
+    if tails is not None:
+        assert tails["factors"] == pytest.approx([1.0, 1.0], abs=0.005)
+    assert found.converged
+    assert variances(found)[0] == pytest.approx(1.0, abs=0.12)
