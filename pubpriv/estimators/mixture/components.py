@@ -244,7 +244,8 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
         spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
-    return seen.round(means, covariances, noise["moment"])
+    found = seen.round(means, covariances, noise["moment"])
+    return found if laws is None else replace(found, mixture=laws.tied(scaling, found.mixture))
 
 
 def _settled(
@@ -334,7 +335,8 @@ def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _R
     variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
-    return seen.round(centers + roots * shifts, covariances, noise["moment"])
+    found = seen.round(centers + roots * shifts, covariances, noise["moment"])
+    return found if laws is None else replace(found, mixture=laws.tied(scaling, found.mixture))
 
 
 @step(title="per-component estimation", private=True)

@@ -3,6 +3,7 @@
 Rows of small counts reach further above their mean than Gaussian rows, and never below their least value. Taken for
 Gaussian ones, what a clip takes from their tail is not put back, their variances vary more than is said, and their
 counts contradict the model. So the law that both moments determine (`panjer`) replaces the Gaussian in all three.
+Where public rows have two values only in each component, the mean alone tells the law, and the variance with it.
 Columns depend on one another as Gaussian ones of the same covariance do. Public, or made of released numbers.
 """
 
@@ -20,7 +21,7 @@ from pubpriv.estimators.mixture.linear import floored
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture, log_density
 
-_HEAPED = 0.3
+HEAPED = 0.3
 """Columns count if so large a share of the public rows has the least value of its component: the least that half as
 large a share of the component's own rows have, for a row of another's tail may be among them."""
 
@@ -63,10 +64,12 @@ class CountLaws:
     Attributes:
         origins: (k, d).
         steps: (d,).
+        two_valued: (d,), columns whose variance is told by their mean; (): none.
     """
 
     origins: tuple[tuple[float, ...], ...]
     steps: tuple[float, ...]
+    two_valued: tuple[bool, ...] = ()
 
     @classmethod
     def of(cls, mixture: Mixture, public: np.ndarray) -> "CountLaws | None":
@@ -89,11 +92,10 @@ class CountLaws:
             return None
         origins = np.array([[_heap(column) for column in public[owners == j].T] for j in range(k)])
         above = (public - origins[owners]) / np.array(steps)
-        heaped, below = (np.abs(above) < 0.5).mean(axis=0), (above < -0.5).mean(axis=0)
-        higher, next_one = (above >= 0.5).sum(axis=0), (np.abs(above - 1) < 0.5).sum(axis=0)
-        gapless = (higher < _FEW) | (next_one >= _NEXT * higher)
-        counting = (heaped >= _HEAPED).all() and (below <= _BELOW).all() and gapless.all()
-        return cls(tuple(map(tuple, origins.tolist())), tuple(steps)) if counting else None
+        if not counting(above):
+            return None
+        two = (above < 1.5).all(axis=0)
+        return cls(tuple(map(tuple, origins.tolist())), tuple(steps), tuple(two.tolist()) if two.any() else ())
 
     def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
         """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""
@@ -122,6 +124,25 @@ class CountLaws:
         steps = np.array(self.steps) / np.array(scaling.scale)
         least = _POOLED * np.minimum(pooled, steps**2) + steps**2 / m
         return Mixture.of(weights, means, [floored(covariance, least) for covariance in covariances])
+
+    def tied(self, scaling: Scaling, mixture: Mixture) -> Mixture:
+        """A mixture, in standard coordinates, with the variances that means of two-valued columns tell."""
+        if not self.two_valued:
+            return mixture
+        weights, means, covariances = mixture.arrays
+        scales = np.array(scaling.scale)
+        told = self.told_variances(scaling.undo(mixture).arrays[1]) / scales**2
+        factors = np.sqrt(np.where(self.two_valued, told / np.einsum("kii->ki", covariances), 1.0))
+        return Mixture.of(weights, means, covariances * factors[:, :, None] * factors[:, None, :])
+
+    def told_variances(self, means: np.ndarray) -> np.ndarray:
+        """Give the variances (k, d) of two-valued columns with these means (k, d), in the table's own units."""
+        chances = self.chances(means)
+        return np.asarray(chances * (1 - chances) * np.array(self.steps) ** 2)
+
+    def chances(self, means: np.ndarray) -> np.ndarray:
+        """Give the chances (k, d) of the larger of two values."""
+        return np.asarray(np.clip((means - np.array(self.origins)) / np.array(self.steps), _LEAST, 1 - _LEAST))
 
     def given(self, scaling: Scaling, mixture: Mixture, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Rows (k, count, d) that stand for those of each component, and the cell (k * count,) of each.
@@ -199,7 +220,11 @@ class CountLaws:
         """Shares of the counts 0, 1, ... of each column."""
         steps = np.array(self.steps)
         means = np.maximum((mean - np.array(self.origins[component])) / steps, _LEAST)
-        return [panjer(*each) for each in zip(means, np.maximum((sds / steps) ** 2, _LEAST), strict=True)]
+        shares = [panjer(*each) for each in zip(means, np.maximum((sds / steps) ** 2, _LEAST), strict=True)]
+        for column in np.flatnonzero(self.two_valued):
+            chance = min(float(means[column]), 1 - _LEAST)
+            shares[column] = np.array([1 - chance, chance])
+        return shares
 
     def _rows(self, component: int, mean: np.ndarray, covariance: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
         """Rows (count, d) that stand for those of a component: evenly in each column."""
@@ -215,7 +240,15 @@ class CountLaws:
         return np.asarray(np.array(self.origins[component]) + np.array(self.steps) * np.stack(counts, axis=1))
 
 
+def counting(above: np.ndarray) -> bool:
+    """Whether columns count, where rows (m, d) are so many steps above the least value of their component."""
+    heaped, below = (np.abs(above) < 0.5).mean(axis=0), (above < -0.5).mean(axis=0)
+    higher, next_one = (above >= 0.5).sum(axis=0), (np.abs(above - 1) < 0.5).sum(axis=0)
+    gapless = (higher < _FEW) | (next_one >= _NEXT * higher)
+    return bool((heaped >= HEAPED).all() and (below <= _BELOW).all() and gapless.all())
+
+
 def _heap(column: np.ndarray) -> float:
     """Find the least value that many rows (m,) share; the least of all, if there is none."""
     values, counts = np.unique(column, return_counts=True)
-    return float(values[np.argmax(counts >= _HEAPED / 2 * len(column))])
+    return float(values[np.argmax(counts >= HEAPED / 2 * len(column))])

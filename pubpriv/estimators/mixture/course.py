@@ -69,7 +69,7 @@ def _regime(rows: PublicTable, ways: Ways) -> Regime:
         return Regime.searching(ways.most)
     m, d = rows.rows.shape
     weight, groups = ways.settings.smallest_weight, ways.groups
-    return Regime.of(m, d, ways.most, weight, groups.separation, groups.overlapping)
+    return Regime.of(m, d, ways.most, weight, groups.separation, groups.overlapping, bool(groups.counted))
 
 
 def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:

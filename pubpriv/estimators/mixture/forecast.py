@@ -64,7 +64,7 @@ class MixtureCase:
         found, alone = supercluster(public, scaling, k), outline(public, scaling, k).crowd
         if settings.known is None and k > 1:
             return cls(d, m, settings, found.count, Regime.searching(k), alone=alone)
-        regime = Regime.of(m, d, k, settings.smallest_weight, found.separation, found.overlapping)
+        regime = Regime.of(m, d, k, settings.smallest_weight, found.separation, found.overlapping, bool(found.counted))
         return cls(d, m, settings, found.count, regime, alone=alone)
 
     @classmethod

@@ -12,7 +12,7 @@ from pubpriv.estimators.mixture.linear import clip_radius, floored, one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.rounds import MOMENT_SHARES
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.seeding import Seeds, allocate
+from pubpriv.estimators.mixture.seeding import Seeds, allocate, spherical
 from pubpriv.estimators.mixture.supercluster import Groups
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -29,7 +29,9 @@ def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
     Raises:
         ValueError: the groups cannot hold k components between them.
     """
-    found = allocate([_project(groups, subspaces, group) for group in range(groups.count)], n_components)
+    points = [_project(groups, subspaces, group) for group in range(groups.count)]
+    told = groups.count == 1 and len(set(groups.counted)) == n_components
+    found = [spherical(points[0], np.array(groups.counted))] if told else allocate(points, n_components)
     if found is None:
         raise ValueError("the public points cannot hold that many components")
     weights = np.concatenate([f.weights * len(groups.of(g)) for g, f in enumerate(found)])

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.lattice import lattice
+from pubpriv.estimators.mixture.count_clusters import count_clusters
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.seeding import k_means
@@ -37,8 +39,15 @@ _MOST_ROWS = 5000
 @step(title="public model")
 @one_thread
 def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
-    """The best of `_CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them."""
+    """The best of `_CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them.
+
+    Where all columns count, it is that of their clusters: on heaps of equal rows the densities of Gaussians are without
+    limit, and the narrowest model wins.
+    """
     rows = _rows(public, scaling)
+    counted = count_clusters(rows, n_components)
+    if counted is not None:
+        return _of_clusters(rows, counted)
     settings = [s for s in _CANDIDATES if _estimable(s, len(rows), rows.shape[1], n_components)]
     if len(settings) == 1:
         return _fit(rows, n_components, settings[0], n_init=20)
@@ -51,6 +60,18 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
         return sum(float(log_density(*model, test).sum()) for model, test in models)
 
     return _fit(rows, n_components, max(settings, key=held_out), n_init=10 if few else 20)
+
+
+def _of_clusters(rows: np.ndarray, labels: np.ndarray) -> Mixture:
+    """A mixture of clusters of rows (m, d) by labels (m,), whose column variances no rare row contradicts."""
+    share = np.eye(labels.max() + 1)[labels]
+    sizes = share.sum(axis=0)
+    means = share.T @ rows / sizes[:, None]
+    squares = (rows - means[labels]) ** 2
+    own = (share.T @ squares + squares.mean(axis=0)) / (sizes[:, None] + 1)
+    steps = np.array([lattice(column) for column in rows.T])
+    least = np.maximum(steps**2 / len(rows), FLOOR)
+    return Mixture.of(sizes / len(rows), means, [np.diag(np.maximum(variances, least)) for variances in own])
 
 
 @step(title="public starts")

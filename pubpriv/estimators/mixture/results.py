@@ -67,6 +67,8 @@ def released(
     laws = CountLaws.of(mixture, rows.rows) if last else None
     if laws is not None:
         errors["covariances"] = _of_counts(errors["covariances"], laws.excess(mixture))
+        if kind != "spherical" and laws.two_valued:
+            errors["covariances"] = _told(errors, laws, mixture, len(rows.rows))
     if last and last.outside is not None and last.outside.seen:
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
     if last and last.tails is not None:
@@ -140,6 +142,26 @@ def _of_counts(errors: dict[str, np.ndarray], excess: np.ndarray) -> dict[str, n
     sampling = errors["sampling"].copy()
     np.einsum("kii->ki", sampling)[:] *= np.sqrt(1 + excess / 2)
     return errors | {"sampling": sampling}
+
+
+def _told(errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int) -> dict[str, np.ndarray]:
+    """Give variances that the means of two-valued columns tell the errors that these bring, to the second order.
+
+    Private rows may have further values that m public rows are too few to show: as often as those of Poisson's law,
+    whose variance is larger by the square of its mean, as likely as it is that no public row has one in that column.
+    """
+    weights, means, _ = mixture.arrays
+    chances, steps, parts = laws.chances(means), np.array(laws.steps), {}
+    unseen = chances**2 * np.exp(-m * (weights @ chances**2) / 2)
+    for name, found in errors["covariances"].items():
+        off, part = errors["means"][name], found.copy()
+        own = np.einsum("kii->ki", part)
+        brought = np.hypot((1 - 2 * chances) * steps * off, np.sqrt(2) * off**2)
+        if name == "sampling":
+            brought = np.hypot(brought, unseen * steps**2)
+        own[:] = np.where(laws.two_valued, brought, own)
+        parts[name] = part
+    return parts
 
 
 def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.ndarray:

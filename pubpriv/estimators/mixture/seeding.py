@@ -94,6 +94,11 @@ def allocate(groups: list[np.ndarray], k: int) -> list[_Spherical] | None:
     return best[k][1] if k in best else None
 
 
+def spherical(points: np.ndarray, labels: np.ndarray) -> _Spherical:
+    """Give the clusters of points (m, ell) by labels (m,), none of which is moved."""
+    return _spherical_em(points, labels, labels.max() + 1, 0)
+
+
 def _spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int = 30) -> _Spherical:
     """EM for spherical components of unequal volume, from a hard start.
 

@@ -15,6 +15,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.lattice import typical_step
+from pubpriv.estimators.mixture.count_clusters import count_clusters
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scale_tree import nested_groups, scale_groups
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
@@ -56,6 +57,7 @@ class Groups:
         steps: (d,) distance of neighbouring values of columns that take few of them, 0 of others; points of such
             columns are spread over a step, so that no value that many rows share looks like a cluster.
         inside: group of each point where some group lies inside another; (): none does.
+        counted: component of each point, where all columns count and tell them; (): they do not.
     """
 
     points: tuple[tuple[float, ...], ...]
@@ -65,6 +67,7 @@ class Groups:
     overlapping: bool
     steps: tuple[float, ...] = (0.0,)  # of all columns, in runs that noted their groups before there were steps
     inside: tuple[int, ...] = ()
+    counted: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -81,6 +84,13 @@ class Groups:
             return self
         units = tuple(map(tuple, np.ones((1, len(self.points[0]))).tolist()))
         return replace(self, labels=(0,) * len(self.points), units=units)
+
+    def in_units_of(self, labels: np.ndarray) -> "Groups":
+        """The same points as one group, in the pooled spreads of columns inside clusters by labels (m',)."""
+        points, share = np.array(self.points), np.eye(labels.max() + 1)[labels]
+        off = points - (share.T @ points / share.sum(axis=0)[:, None])[labels]
+        spread = np.sqrt((off**2).mean(axis=0))
+        return replace(self.joined(), units=(tuple(np.where(spread > _POINTLIKE, spread, 1.0).tolist()),))
 
     def floors(self, owners: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
         """Covariance floors (k, d) of components that belong to the groups `owners`."""
@@ -113,6 +123,7 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
     labels = scale_groups(rows, n_components)
     units, inside = _units(rows, labels), nested_groups(rows, n_components)
     separation = _separation(rows, labels, units, n_components)
+    counted = count_clusters(_thinned(public.rows, _MOST_POINTS), n_components)
     return Groups(
         tuple(map(tuple, rows.tolist())),
         tuple(labels.tolist()),
@@ -121,18 +132,22 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
         n_components == 1 or inside is not None or (separation is not None and separation < _SEPARATED),
         tuple(steps.tolist()),
         () if inside is None else tuple(inside.tolist()),
+        () if counted is None else tuple(counted.tolist()),
     )
 
 
 def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Choose some public rows in standard coordinates, spread over the steps of their columns; and these steps."""
-    rows = scaling.apply(public.rows)
-    rows = rows[:: -(-len(rows) // most)]
+    rows = scaling.apply(_thinned(public.rows, most))
     # rows that are there twice are no sign of steps; in one column the two look alike
     distinct = rows if rows.shape[1] == 1 else np.unique(rows, axis=0)
     steps = np.array([typical_step(column) for column in distinct.T])
     spread = np.minimum(steps, _WIDEST_STEP)
     return rows + spread * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape), steps
+
+
+def _thinned(rows: np.ndarray, most: int) -> np.ndarray:
+    return rows[:: -(-len(rows) // most)]
 
 
 def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -196,7 +211,14 @@ class Regime:
 
     @classmethod
     def of(
-        cls, m: int, d: int, k: int, smallest_weight: float, separation: float | None, overlapping: bool
+        cls,
+        m: int,
+        d: int,
+        k: int,
+        smallest_weight: float,
+        separation: float | None,
+        overlapping: bool,
+        counted: bool = False,
     ) -> "Regime":
         """Tell the regime of a run with k components known beforehand.
 
@@ -207,9 +229,12 @@ class Regime:
             smallest_weight: w_min.
             separation: of public clusters, in standard deviations; None: too few public rows to judge.
             overlapping: what the superclustering made of it.
+            counted: whether all columns count, and tell components apart.
         """
         if k == 1:
             return cls(cls.OVERLAPPING, "one component: there is nothing to separate")
+        if counted:
+            return cls(cls.AMPLE, "all columns count, and the values that public rows heap at tell components apart")
         if overlapping:
             near = separation is not None and separation < _SEPARATED
             text = f" ({separation:.1f} standard deviations, below {_SEPARATED:g})" if near else ""

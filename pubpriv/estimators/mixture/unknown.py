@@ -251,6 +251,8 @@ def tighten(groups: Groups, most: int) -> Groups:
     columns are noise that hides it. Clusters need not be the components, only keep to them: a component that is cut
     is cut along its own long axis, and rounder in the new units. Public points only.
     """
+    if groups.counted:
+        return groups.in_units_of(np.array(groups.counted))
     units = np.array(groups.units)
     for group in range(groups.count):
         for _ in range(_LOOKS):
