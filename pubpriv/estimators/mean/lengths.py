@@ -50,8 +50,8 @@ as where skewed rows are too few in each to be seen."""
 
 _MOST, _LEAST, _SURE = 1.25, 0.6, 4.0
 """A mean square length of so many times that of the known covariance contradicts it, and SURE sds more; rows far out
-may not be seen, so the lower bound is wide. Of Gaussian rows, two runs in ten thousand are taken for others' so: shells
-are chosen for what they seem to hold, so that two sds were passed in one run of three hundred."""
+may not be seen, so the lower bound is wide. Shells are chosen for what they seem to hold: Gaussian rows passed two sds
+in one run of three hundred."""
 
 _ROOM = 2.0
 """Rows far out may have so many times what is the least that explains how they move a column: counts of them are noisy,

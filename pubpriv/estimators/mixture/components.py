@@ -245,7 +245,13 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
     found = seen.round(means, covariances, noise["moment"])
-    return found if laws is None else replace(found, mixture=laws.tied(scaling, found.mixture))
+    return found if laws is None else _tied(found, scaling, laws, seen)
+
+
+def _tied(found: Round, scaling: Scaling, laws: CountLaws, seen: _RoundAnswer) -> Round:
+    """Give two-valued columns of a round the variances that their means tell, if the measured ones allow that."""
+    sds = seen.diagonal(scaling)[1] ** 2 * (seen.noise["moment"] / seen.counts)[:, None]
+    return replace(found, mixture=laws.tied(scaling, found.mixture, sds, seen.counts))
 
 
 def _settled(
@@ -336,7 +342,7 @@ def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _R
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
     found = seen.round(centers + roots * shifts, covariances, noise["moment"])
-    return found if laws is None else replace(found, mixture=laws.tied(scaling, found.mixture))
+    return found if laws is None else _tied(found, scaling, laws, seen)
 
 
 @step(title="per-component estimation", private=True)

@@ -7,6 +7,7 @@ Where public rows have two values only in each component, the mean alone tells t
 Columns depend on one another as Gaussian ones of the same covariance do. Public, or made of released numbers.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -37,6 +38,10 @@ _LEAST = 1e-3
 
 _CELLS, _FEWEST, _MOST = 100_000, 5_000, 10_000
 """Rows that stand for a component's: so many cells, within these bounds, ..."""
+
+_CLEARLY, _SPREAD = 4.0, 2.0
+"""So many sds contradict that a column has two values; the sampling error of a variance is SPREAD of it over the root
+of the rows, as of counts with a long tail."""
 
 _PASSES = 5
 """... as often as what they lose to the clip is put back, ..."""
@@ -125,15 +130,33 @@ class CountLaws:
         least = _POOLED * np.minimum(pooled, steps**2) + steps**2 / m
         return Mixture.of(weights, means, [floored(covariance, least) for covariance in covariances])
 
-    def tied(self, scaling: Scaling, mixture: Mixture) -> Mixture:
-        """A mixture, in standard coordinates, with the variances that means of two-valued columns tell."""
+    def tied(self, scaling: Scaling, mixture: Mixture, sds: np.ndarray, counts: np.ndarray) -> Mixture:
+        """A mixture, in standard coordinates, with the variances that means of two-valued columns tell.
+
+        Public rows may be too few to show a third value: columns whose measured variances clearly contradict that they
+        have two are left as they are.
+
+        Args:
+            scaling: of the standard coordinates.
+            mixture: as measured.
+            sds: (k, d) of the noise in its variances.
+            counts: (k,) rows of the components.
+        """
         if not self.two_valued:
             return mixture
         weights, means, covariances = mixture.arrays
-        scales = np.array(scaling.scale)
-        told = self.told_variances(scaling.undo(mixture).arrays[1]) / scales**2
-        factors = np.sqrt(np.where(self.two_valued, told / np.einsum("kii->ki", covariances), 1.0))
+        told = self.told_variances(scaling.undo(mixture).arrays[1]) / np.array(scaling.scale) ** 2
+        measured = np.einsum("kii->ki", covariances)
+        surprise = (measured - told) / np.hypot(sds, _SPREAD * measured / np.sqrt(counts)[:, None])
+        two = np.array(self.two_valued) & (surprise.sum(axis=0) < _CLEARLY * math.sqrt(len(weights)))
+        factors = np.sqrt(np.where(two, told / measured, 1.0))
         return Mixture.of(weights, means, covariances * factors[:, :, None] * factors[:, None, :])
+
+    def ties(self, mixture: Mixture) -> np.ndarray:
+        """Tell which columns (d,) of a mixture, in the table's own units, have the variances that means tell."""
+        _, means, covariances = mixture.arrays
+        alike = np.isclose(np.einsum("kii->ki", covariances), self.told_variances(means), rtol=1e-6)
+        return np.asarray(alike.all(axis=0) & np.array(self.two_valued))
 
     def told_variances(self, means: np.ndarray) -> np.ndarray:
         """Give the variances (k, d) of two-valued columns with these means (k, d), in the table's own units."""

@@ -159,7 +159,7 @@ def _told(errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int) -> 
         brought = np.hypot((1 - 2 * chances) * steps * off, np.sqrt(2) * off**2)
         if name == "sampling":
             brought = np.hypot(brought, unseen * steps**2)
-        own[:] = np.where(laws.two_valued, brought, own)
+        own[:] = np.where(laws.ties(mixture), brought, own)
         parts[name] = part
     return parts
 

@@ -133,3 +133,16 @@ def test_a_rare_row_is_not_given_away():
     held = found.held(scaling, narrow, 60)
     assert found.cells(scaling, held).assign(rare).tolist() == [0]
     assert np.einsum("kii->ki", held.arrays[2])[0] == pytest.approx(np.full(3, 0.025 / 2 + 1e-4 / 4 + 1 / 60), rel=0.01)
+
+
+def test_measured_variances_untie_a_column_of_which_public_rows_showed_two_values():
+    """The first column varies as two values do, the second one twice as much: its third value was not seen."""
+    means = np.array([[0.2, 0.2], [12.2, 12.2]])
+    two = CountLaws(((0.0, 0.0), (APART, APART)), (1.0, 1.0), (True, True))
+    measured = Mixture.of([0.5, 0.5], means, [np.diag([0.17, 0.32])] * 2)
+    scaling = Scaling((0.0, 0.0), (1.0, 1.0))
+    found = two.tied(scaling, measured, np.full((2, 2), 0.01), np.array([2000.0, 2000.0]))
+    assert np.array(found.covariances)[:, [0, 1], [0, 1]] == pytest.approx(np.array([[0.16, 0.32]] * 2))
+    assert two.ties(found).tolist() == [True, False]
+    unsure = two.tied(scaling, measured, np.full((2, 2), 0.2), np.array([2000.0, 2000.0]))
+    assert two.ties(unsure).tolist() == [True, True]
