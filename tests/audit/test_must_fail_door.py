@@ -19,7 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.errors import PrivateStepFailed, RunClosed
-from pubpriv.estimators.mixture import driver
+from pubpriv.estimators.mixture import driver, measuring
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
 from pubpriv.privacy.ledger.run import LedgerRun
@@ -275,14 +275,14 @@ def test_a_failure_that_quotes_its_cause(monkeypatch):
 
 def test_an_answer_outside_the_door(monkeypatch):
     """A step that starts from the private rows' own mean."""
-    right = driver._refine
+    right = measuring._refine
 
     def refine(scene, start, floors, asks, *place):
         center = np.nan_to_num(scene.scaling.apply(scene.run.curator._table.rows)).mean(axis=0)
         means = np.array(start.arrays[1]) + center
         return right(scene, type(start).of(start.arrays[0], means, start.arrays[2]), floors, asks, *place)
 
-    monkeypatch.setattr(driver, "_refine", refine)
+    monkeypatch.setattr(measuring, "_refine", refine)
     broken = replayed()
     assert "a question depends on the table" in broken["the same questions in the same order"]
     assert "rows were opened" in broken["nothing outside the door"]
@@ -312,14 +312,14 @@ def test_a_plan_that_depends_on_data(monkeypatch):
 
 def test_a_choice_that_depends_on_totals(monkeypatch):
     """A second round only where an unnoised, unpaid count is large."""
-    right = driver._finish
+    right = measuring._finish
 
     def finish(scene, start, floors, plan, *place):
         totals = scan(scene.run.curator._table, Counts.priced(Everything(), Fraction(1)))
         rounds = plan.rounds if totals["count"].sum() else plan.rounds[:1]
         return right(scene, start, floors, replace(plan, rounds=rounds), *place)
 
-    monkeypatch.setattr(driver, "_finish", finish)
+    monkeypatch.setattr(measuring, "_finish", finish)
     broken = replayed()
     assert "labels, or their order" in broken["the same questions in the same order"]
     assert "for 10 charged questions" in broken["nothing outside the door"]
