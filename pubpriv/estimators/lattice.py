@@ -43,6 +43,11 @@ def lattice(column: np.ndarray) -> float:
     return 0.0
 
 
+def lattices(rows: np.ndarray) -> np.ndarray:
+    """Find the step (d,) of each column of rows (m, d), as `lattice` does."""
+    return np.array([lattice(column) for column in rows.T])
+
+
 def rounded(rows: np.ndarray, origin: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Round rows (count, d) to whole steps (d,) from an origin (d,), in the columns whose step is not 0."""
     on = steps > 0

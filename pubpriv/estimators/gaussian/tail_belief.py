@@ -19,7 +19,7 @@ from pubpriv.estimators.gaussian.learner import Fitted
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.gaussian.shells import Cut, Histogram
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
-from pubpriv.estimators.lattice import lattice, rounded
+from pubpriv.estimators.lattice import lattices, rounded
 from pubpriv.estimators.lengths import gaussian_shares
 from pubpriv.estimators.steps import step
 
@@ -91,7 +91,7 @@ def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
 
     rows = public.rows
     m, d = rows.shape
-    steps, least = tuple(lattice(column) for column in rows.T), rows.min(axis=0)
+    steps, least = tuple(lattices(rows).tolist()), rows.min(axis=0)
     heaped = (rows == least).sum(axis=0) >= max(_HEAP * m, _HEAPED)
     blank = PublicShape((), tuple(least.tolist()), steps, tuple((heaped & (np.array(steps) > 0)).tolist()))
     if m < d + 2 or not may_be_gaussian:

@@ -244,12 +244,13 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
         spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
-    found = seen.round(means, covariances, noise["moment"])
-    return found if laws is None else _tied(found, scaling, laws, seen)
+    return _tied(seen.round(means, covariances, noise["moment"]), scaling, laws, seen)
 
 
-def _tied(found: Round, scaling: Scaling, laws: CountLaws, seen: _RoundAnswer) -> Round:
+def _tied(found: Round, scaling: Scaling, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
     """Give two-valued columns of a round the variances that their means tell, if the measured ones allow that."""
+    if laws is None:
+        return found
     sds = seen.diagonal(scaling)[1] ** 2 * (seen.noise["moment"] / seen.counts)[:, None]
     return replace(found, mixture=laws.tied(scaling, found.mixture, sds, seen.counts))
 
@@ -341,8 +342,7 @@ def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _R
     variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
-    found = seen.round(centers + roots * shifts, covariances, noise["moment"])
-    return found if laws is None else _tied(found, scaling, laws, seen)
+    return _tied(seen.round(centers + roots * shifts, covariances, noise["moment"]), scaling, laws, seen)
 
 
 @step(title="per-component estimation", private=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.estimators.lattice import lattice
+from pubpriv.estimators.lattice import lattices
 from pubpriv.estimators.mixture.counts import HEAPED, counting
 
 _MOST_LEVELS = 40
@@ -40,7 +40,7 @@ def count_clusters(rows: np.ndarray, clusters: int) -> np.ndarray | None:
     """
     if clusters < 2 or len(rows) < clusters * _FEWEST:
         return None
-    steps = np.array([lattice(column) for column in rows.T])
+    steps = lattices(rows)
     low, width = rows.min(axis=0), np.ptp(rows, axis=0)
     if not steps.any() or ((steps == 0) & (width > 0)).any() or (width > _MOST_LEVELS * steps).any():
         return None
@@ -54,7 +54,7 @@ def count_clusters(rows: np.ndarray, clusters: int) -> np.ndarray | None:
 
 
 def _foretold(codes: np.ndarray, clusters: int) -> bool:
-    """Whether clusters of either half of the rows foretell how columns of the other depend on each other.
+    """Tell whether clusters of either half of the rows foretell how columns of the other depend on each other.
 
     Any column can be cut by its values; only components make several columns change together. What independent columns
     of the same shares say less of a row is up to d - 1 times what a component's name would say.
@@ -73,7 +73,7 @@ def _foretold(codes: np.ndarray, clusters: int) -> bool:
 
 
 def _may_count(codes: np.ndarray, clusters: int) -> bool:
-    """Whether so many values of each column (m,) have as many rows as the least values of components that count."""
+    """Tell whether so many values of each column have as many rows as the least values of components that count."""
     commonest = [np.sort(np.bincount(column))[-clusters:].sum() for column in codes.T]
     return bool(min(commonest) >= HEAPED * len(codes))
 

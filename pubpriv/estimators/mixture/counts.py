@@ -69,7 +69,7 @@ class CountLaws:
     Attributes:
         origins: (k, d).
         steps: (d,).
-        two_valued: (d,), columns whose variance is told by their mean; (): none.
+        two_valued: (d,), columns whose mean determines their variance; (): none.
     """
 
     origins: tuple[tuple[float, ...], ...]
@@ -131,7 +131,7 @@ class CountLaws:
         return Mixture.of(weights, means, [floored(covariance, least) for covariance in covariances])
 
     def tied(self, scaling: Scaling, mixture: Mixture, sds: np.ndarray, counts: np.ndarray) -> Mixture:
-        """A mixture, in standard coordinates, with the variances that means of two-valued columns tell.
+        """A mixture, in standard coordinates, with the variances that means of two-valued columns determine.
 
         Public rows may be too few to show a third value: columns whose measured variances clearly contradict that they
         have two are left as they are.
@@ -145,20 +145,20 @@ class CountLaws:
         if not self.two_valued:
             return mixture
         weights, means, covariances = mixture.arrays
-        told = self.told_variances(scaling.undo(mixture).arrays[1]) / np.array(scaling.scale) ** 2
+        implied = self.implied_variances(scaling.undo(mixture).arrays[1]) / np.array(scaling.scale) ** 2
         measured = np.einsum("kii->ki", covariances)
-        surprise = (measured - told) / np.hypot(sds, _SPREAD * measured / np.sqrt(counts)[:, None])
+        surprise = (measured - implied) / np.hypot(sds, _SPREAD * measured / np.sqrt(counts)[:, None])
         two = np.array(self.two_valued) & (surprise.sum(axis=0) < _CLEARLY * math.sqrt(len(weights)))
-        factors = np.sqrt(np.where(two, told / measured, 1.0))
+        factors = np.sqrt(np.where(two, implied / measured, 1.0))
         return Mixture.of(weights, means, covariances * factors[:, :, None] * factors[:, None, :])
 
     def ties(self, mixture: Mixture) -> np.ndarray:
         """Tell which columns (d,) of a mixture, in the table's own units, have the variances that means tell."""
         _, means, covariances = mixture.arrays
-        alike = np.isclose(np.einsum("kii->ki", covariances), self.told_variances(means), rtol=1e-6)
+        alike = np.isclose(np.einsum("kii->ki", covariances), self.implied_variances(means), rtol=1e-6)
         return np.asarray(alike.all(axis=0) & np.array(self.two_valued))
 
-    def told_variances(self, means: np.ndarray) -> np.ndarray:
+    def implied_variances(self, means: np.ndarray) -> np.ndarray:
         """Give the variances (k, d) of two-valued columns with these means (k, d), in the table's own units."""
         chances = self.chances(means)
         return np.asarray(chances * (1 - chances) * np.array(self.steps) ** 2)
@@ -264,7 +264,7 @@ class CountLaws:
 
 
 def counting(above: np.ndarray) -> bool:
-    """Whether columns count, where rows (m, d) are so many steps above the least value of their component."""
+    """Tell whether columns count, where rows (m, d) are so many steps above the least value of their component."""
     heaped, below = (np.abs(above) < 0.5).mean(axis=0), (above < -0.5).mean(axis=0)
     higher, next_one = (above >= 0.5).sum(axis=0), (np.abs(above - 1) < 0.5).sum(axis=0)
     gapless = (higher < _FEW) | (next_one >= _NEXT * higher)

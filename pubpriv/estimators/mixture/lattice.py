@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pubpriv.estimators.lattice import lattice, rounded
+from pubpriv.estimators.lattice import lattices, rounded
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.released.law import Mixture
 
@@ -21,7 +21,7 @@ def drawn_rows(mixture: Mixture, public: np.ndarray, count: int, seed: int = 0) 
     laws = CountLaws.of(mixture, public)
     if laws is not None:
         return laws.sample(mixture, count, seed)
-    steps = _steps(public)
+    steps = lattices(public)
     weights, means, covariances = mixture.arrays
     rows = Mixture.of(weights, means, [_sharpened(own, steps**2 / 12) for own in covariances]).sample(count, seed)
     return rounded(rows, public[0], steps)
@@ -35,18 +35,13 @@ def rows_at(mixture: Mixture, public: np.ndarray, lengths: np.ndarray) -> np.nda
         public: the public rows.
         lengths: (k, count) of the rows from the mean of their component. Directions are even.
     """
-    steps = _steps(public)
+    steps = lattices(public)
     _, means, covariances = mixture.arrays
     away = np.random.default_rng(0).standard_normal((*lengths.shape, means.shape[1]))
     away *= (lengths / np.linalg.norm(away, axis=2))[:, :, None]
     roots = np.linalg.cholesky(np.stack([_sharpened(own, steps**2 / 12) for own in covariances]))
     rows = means[:, None, :] + away @ roots.transpose(0, 2, 1)
     return rounded(rows.reshape(-1, len(steps)), public[0], steps).reshape(rows.shape)
-
-
-def _steps(public: np.ndarray) -> np.ndarray:
-    """Give the step of each column, 0 where its public values are on no lattice."""
-    return np.array([lattice(column) for column in public.T])
 
 
 def _sharpened(covariance: np.ndarray, added: np.ndarray) -> np.ndarray:

@@ -30,8 +30,8 @@ def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
         ValueError: the groups cannot hold k components between them.
     """
     points = [_project(groups, subspaces, group) for group in range(groups.count)]
-    told = groups.count == 1 and len(set(groups.counted)) == n_components
-    found = [spherical(points[0], np.array(groups.counted))] if told else allocate(points, n_components)
+    clustered = groups.count == 1 and len(set(groups.counted)) == n_components
+    found = [spherical(points[0], np.array(groups.counted))] if clustered else allocate(points, n_components)
     if found is None:
         raise ValueError("the public points cannot hold that many components")
     weights = np.concatenate([f.weights * len(groups.of(g)) for g, f in enumerate(found)])

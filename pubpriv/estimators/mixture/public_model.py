@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.lattice import lattice
+from pubpriv.estimators.lattice import lattices
 from pubpriv.estimators.mixture.count_clusters import count_clusters
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
@@ -69,8 +69,7 @@ def _of_clusters(rows: np.ndarray, labels: np.ndarray) -> Mixture:
     means = share.T @ rows / sizes[:, None]
     squares = (rows - means[labels]) ** 2
     own = (share.T @ squares + squares.mean(axis=0)) / (sizes[:, None] + 1)
-    steps = np.array([lattice(column) for column in rows.T])
-    least = np.maximum(steps**2 / len(rows), FLOOR)
+    least = np.maximum(lattices(rows) ** 2 / len(rows), FLOOR)
     return Mixture.of(sizes / len(rows), means, [np.diag(np.maximum(variances, least)) for variances in own])
 
 

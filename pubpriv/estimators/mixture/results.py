@@ -68,7 +68,7 @@ def released(
     if laws is not None:
         errors["covariances"] = _of_counts(errors["covariances"], laws.excess(mixture))
         if kind != "spherical" and laws.two_valued:
-            errors["covariances"] = _told(errors, laws, mixture, len(rows.rows))
+            errors["covariances"] = _of_two_values(errors, laws, mixture, len(rows.rows))
     if last and last.outside is not None and last.outside.seen:
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
     if last and last.tails is not None:
@@ -144,22 +144,22 @@ def _of_counts(errors: dict[str, np.ndarray], excess: np.ndarray) -> dict[str, n
     return errors | {"sampling": sampling}
 
 
-def _told(errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int) -> dict[str, np.ndarray]:
-    """Give variances that the means of two-valued columns tell the errors that these bring, to the second order.
+def _of_two_values(errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int) -> dict[str, np.ndarray]:
+    """Give variances that means of two-valued columns determine the errors that these bring, to the second order.
 
     Private rows may have further values that m public rows are too few to show: as often as those of Poisson's law,
     whose variance is larger by the square of its mean, as likely as it is that no public row has one in that column.
     """
     weights, means, _ = mixture.arrays
     chances, steps, parts = laws.chances(means), np.array(laws.steps), {}
-    unseen = chances**2 * np.exp(-m * (weights @ chances**2) / 2)
+    tied, unseen = laws.ties(mixture), chances**2 * np.exp(-m * (weights @ chances**2) / 2)
     for name, found in errors["covariances"].items():
         off, part = errors["means"][name], found.copy()
         own = np.einsum("kii->ki", part)
         brought = np.hypot((1 - 2 * chances) * steps * off, np.sqrt(2) * off**2)
         if name == "sampling":
             brought = np.hypot(brought, unseen * steps**2)
-        own[:] = np.where(laws.ties(mixture), brought, own)
+        own[:] = np.where(tied, brought, own)
         parts[name] = part
     return parts
 

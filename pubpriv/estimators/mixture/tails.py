@@ -272,7 +272,7 @@ def with_tails(last: Round, tails: Tails | None) -> Round:
 
 
 def _doubtful(counts: _Counts, predicted: np.ndarray, d: int, n: int, clumped: float) -> bool:
-    """Whether counts show rows that are wider, and others that are narrower, than a Gaussian's of any scale."""
+    """Tell whether counts show rows that are wider, and others that are narrower, than a Gaussian's of any scale."""
     edges = [np.array(counts.shells), np.array(counts.outside)]
 
     def shares(scale: float) -> np.ndarray:
