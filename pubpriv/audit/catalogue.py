@@ -184,6 +184,7 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),
         "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),
         "gram-outside": LiftedGram.priced(outside, about, (0.5,) * 4, PRICE, _SHARES),
+        "gram-outside-counted": LiftedGram.priced(outside, about[:2], (0.5,) * 2, PRICE, _SHARES),
         "gram-ball": LiftedGram.priced(_BALL, east, radius, PRICE, _SHARES),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "fourth-overflow": FourthMoments.priced(one, steep, radius, PRICE),
@@ -330,6 +331,8 @@ def _each_region(question: ClippedSums | FourthMoments | Moments | LiftedGram, x
         pieces.append(
             {"count": [counted], "sum": q, "fourth": q, "square": [sum(diagonal)], "diagonal": diagonal, "upper": upper}
         )
+    bare = range(len(question.frames), question.partition.n_regions)
+    pieces += [{name: [int(number == found)] if name == "count" else [] for name in question.parts} for number in bare]
     return {name: [value for piece in pieces for value in piece[name]] for name in question.parts}
 
 

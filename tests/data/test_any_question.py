@@ -167,7 +167,8 @@ def questions(draw, d):
     if of == "rows":
         return inner
     if of == "radial":
-        apart = "partition" in inner or "partitions" in inner
+        framed = "frames" not in inner or len(inner["frames"]) == regions(inner["partition"])
+        apart = "partitions" in inner or ("partition" in inner and framed)
         return {"type": "Radial", "inner": inner, "by_region": apart and draw(st.booleans())}
     return {
         "type": "PerPerson",
@@ -220,6 +221,8 @@ def of_rows(draw, d):
     told = {"type": kind, "partition": partition, "frames": (own * k)[:k], "radii": (radii * k)[:k]}
     if kind in ("ClippedSums", "FourthMoments"):
         return told | {"noise_scale": draw(sd)}
+    framed = draw(st.integers(1, k))  # of the others the count alone
+    told |= {name: told[name][:framed] for name in ("frames", "radii")}
     # sds of count, sum and second part whose weights at norm R are about alike, as estimators have them
     count_sd = draw(sd)
     scales = [count_sd, (count_sd >> 16) * GRID, (count_sd >> 28) * GRID * GRID]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -205,12 +205,15 @@ class OverRegions(Additive):
         partition: regions; frames and radii are theirs, in order.
     """
 
+    counts_bare: ClassVar[bool] = False
+    """Whether the last regions may have no frame: of their records nothing but the number is asked."""
+
     partition: Partition
     frames: tuple[Frame, ...]
     radii: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        _check_regions(type(self).__name__, self.partition, self.frames, self.radii)
+        _check_regions(type(self).__name__, self.partition, self.frames, self.radii, self.counts_bare)
 
     def check(self, columns: int) -> None:
         """Partition and frames fit the columns."""
@@ -266,8 +269,10 @@ def check_noise(what: str, scale: int) -> None:
     integer(f"the noise scale of {what}", scale, 1)
 
 
-def _check_regions(what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...]) -> None:
-    """The partition is one of the closed list, with a frame and a radius for each region.
+def _check_regions(
+    what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...], bare: bool
+) -> None:
+    """The partition is one of the closed list, with a frame and a radius for each region; the last may be `bare`.
 
     Raises:
         InvalidInput: they do not fit each other.
@@ -277,7 +282,8 @@ def _check_regions(what: str, partition: Partition, frames: tuple[Frame, ...], r
     kind(f"the radii of {what}", radii, tuple)
     for radius in radii:
         size(f"each radius of {what}", radius)
-    if not len(frames) == len(radii) == partition.n_regions:
+    enough = 0 < len(frames) <= partition.n_regions if bare else len(frames) == partition.n_regions
+    if not enough or len(radii) != len(frames):
         raise InvalidInput(
             f"{what} needs a frame and a radius for each of the {partition.n_regions} regions of its partition, "
             f"not {len(frames)} and {len(radii)}"

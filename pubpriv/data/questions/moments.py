@@ -5,6 +5,9 @@ records with images q, q' in the same region the squared distance is K(q,q) + K(
 K(q,q') = <phi(q), phi(q')>; in different regions, or where one of the two is nowhere, it is at most
 K(q,q) + K(q',q'). K is a polynomial in inner products of vectors of norm at most R, so
 K(q,q) <= f(R^2) with f(s) = wN^2 + wS^2 s + w2^2 s^2, and only a lower bound of K(q,q') is needed.
+
+The last regions may have no frame. Of their records the number alone is asked: the coordinates of an answer about any
+frames there, but for some that are neither totalled nor released, so the same bounds hold.
 """
 
 from collections.abc import Mapping
@@ -19,7 +22,7 @@ from pubpriv.data.checks import integer, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame, grid_scale
-from pubpriv.data.images import Images
+from pubpriv.data.images import Images, counts_of
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     SUM_FACTOR,
@@ -40,11 +43,13 @@ _Shares = tuple[Fraction, Fraction, Fraction]
 
 @dataclass(frozen=True)
 class _Joint(OverRegions):
-    """Count, sum and a second part per region, of the same checked q.
+    """Count, sum and a second part per region, of the same checked q; of regions without a frame the count.
 
     Attributes:
         noise_scales: integer sds of the three.
     """
+
+    counts_bare = True
 
     least: ClassVar[int]
     """Noise scale of a count or a sum: 0 where it may be left out."""
@@ -70,6 +75,11 @@ class _Joint(OverRegions):
         The shares must satisfy 4 share_N share_2 >= share_S^2, so that nothing is lost to K's lower bound.
         """
         return cls(partition, frames, radii, _noise_of(cls.__name__, squared_distance, shares))
+
+    def _bare_counts(self, labels: np.ndarray, view: View) -> np.ndarray:
+        """Records of the regions that have no frame."""
+        framed, regions = len(self.frames), self.partition.n_regions
+        return counts_of(labels, regions, view.weights)[framed:] if framed < regions else np.zeros(0, dtype=np.int64)
 
 
 @public_value
@@ -98,13 +108,13 @@ class Moments(_Joint):
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
-        """k counts, the concatenated sums, k squared norms."""
-        regions, size = len(self.frames), sum(f.dimension for f in self.frames)
+        """A count for each region; of those with frames concatenated sums, and squared norms."""
+        size = sum(f.dimension for f in self.frames)
         count, total, square = self.noise_scales
         return {
-            "count": Part(regions, COUNT_FACTOR, count, 1),
+            "count": Part(self.partition.n_regions, COUNT_FACTOR, count, 1),
             "sum": Part(size, SUM_FACTOR, total, GRID),
-            "square": Part(regions, 1, square, GRID * GRID),
+            "square": Part(len(self.frames), 1, square, GRID * GRID),
         }
 
     @property
@@ -119,7 +129,7 @@ class Moments(_Joint):
         return 2 * self.squared_length
 
     def totals(self, view: View) -> Totals:
-        """{"count": (k,), "sum": concatenated, "square": (k,)}."""
+        """{"count": (regions,), "sum": concatenated, "square": (k,)}, of k regions with frames."""
         labels = self.partition.assign(view)
         count, sums, square = [], [], []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
@@ -129,13 +139,13 @@ class Moments(_Joint):
             sums.append(images.sum())
             square.append(images.square())
         return {
-            "count": np.array(count, dtype=np.int64),
+            "count": np.concatenate([np.array(count, dtype=np.int64), self._bare_counts(labels, view)]),
             "sum": np.concatenate(sums).astype(np.int64),
             "square": np.array(square).astype(np.int64),
         }
 
     def values(self, noisy: Totals) -> Values:
-        """Counts (k,), sums of z (concatenated over regions), sums of |z|^2 (k,)."""
+        """Counts (regions,), sums of z (concatenated over regions with frames), sums of |z|^2 (k,)."""
         steps, repeated = self._steps
         return {
             "count": noisy["count"] / COUNT_FACTOR,
@@ -202,12 +212,12 @@ class LiftedGram(_Joint):
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
-        """Those asked of: counts, sums, diagonals and upper triangles, each concatenated over regions."""
+        """Those asked of: counts; sums, diagonals and upper triangles, concatenated over regions with frames."""
         k, ell = len(self.frames), self.frames[0].dimension
         count, total, moment = self.noise_scales
         off_diagonal = root_up(Fraction(moment * moment, 2))
         parts = {
-            "count": Part(k, COUNT_FACTOR, count, 1),
+            "count": Part(self.partition.n_regions, COUNT_FACTOR, count, 1),
             "sum": Part(k * ell, SUM_FACTOR, total, GRID),
             "diagonal": Part(k * ell, 1, moment, GRID * GRID),
             "upper": Part(k * ell * (ell - 1) // 2, 1, off_diagonal, GRID * GRID),
@@ -244,10 +254,11 @@ class LiftedGram(_Joint):
             pieces["sum"].append(images.sum())
             pieces["diagonal"].append(gram.diagonal())
             pieces["upper"].append(gram.ravel()[_flat(len(gram))])
+        pieces["count"].append(self._bare_counts(labels, view))
         return {name: np.concatenate(pieces[name]).astype(np.int64) for name in self.parts}
 
     def values(self, noisy: Totals) -> Values:
-        """Those asked of: counts (k,), sums of z (k, ell), second moments of z (k, ell, ell)."""
+        """Those asked of: counts (regions,), sums of z (k, ell) and second moments (k, ell, ell) of k with frames."""
         k, ell, steps = len(self.frames), self.frames[0].dimension, self._steps
         moment = np.zeros((k, ell, ell))
         rows, columns = _above(ell)

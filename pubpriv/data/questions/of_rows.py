@@ -39,7 +39,7 @@ UNDER_RADIAL = _proven(_RADIAL)
 """Questions whose proof is of an l2 sensitivity, as the theorem of `Radial` takes it."""
 
 BY_REGION = _proven(_REGIONS)
-"""Those that add what a record adds to its region alone, and tell how long that is at most."""
+"""Those that add what a record adds to its region alone, and say how long that is at most."""
 
 OF_ONE_ROW = _proven(_ONE_ROW)
 """Those that are no sums over records, and are asked of one row of each person."""

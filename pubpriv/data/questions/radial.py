@@ -65,10 +65,8 @@ class Radial(Around):
             raise InvalidInput(f"a {type(of_one_row(self.inner)).__name__} has noise of its own, which is not radial")
         if self.by_region:
             kind("the question under radial noise by region", _of_record(self.inner), *BY_REGION)
-        if self.by_region:
-            kinds = {frame.dimension for frame in _frames(self.inner)}
-            if len(kinds) > 1 or any(part.size % _regions(self.inner) for part in self.parts.values()):
-                raise InvalidInput("radial noise by region needs frames of one dimension")
+        if self.by_region and not _alike(self.inner):
+            raise InvalidInput("radial noise by region needs frames of one dimension, one for each region")
 
     def __getattr__(self, name: str) -> Any:
         """Frames, radii, edges: what the inner question is about."""
@@ -140,7 +138,7 @@ def under_law(law: str, question: Any) -> Any:
     if law != RADIAL or not isinstance(question, _INNER) or of_one_row(question) is not None:
         return question
     together, asked = Radial(question), _of_record(question)
-    if not isinstance(asked, BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
+    if not isinstance(asked, BY_REGION) or not _alike(question):
         return together
     # the same of a person's rows: both are L^2 times as large
     wider = 4 * asked.squared_length / asked.squared_distance
@@ -202,9 +200,10 @@ def _regions(question: Any) -> int:
     return sum(partition.n_regions for partition in partitions)
 
 
-def _frames(question: Any) -> tuple[Frame, ...]:
-    """Frames of the regions; none where records are counted only."""
-    return getattr(_of_record(question), "frames", ())
+def _alike(question: Any) -> bool:
+    """Tell whether as many coordinates are asked of each region."""
+    frames: tuple[Frame, ...] = getattr(_of_record(question), "frames", ())
+    return not frames or (len(frames) == _regions(question) and len({frame.dimension for frame in frames}) == 1)
 
 
 def _widened(question: Any, squared: Fraction) -> Any:
