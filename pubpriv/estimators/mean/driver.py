@@ -80,8 +80,8 @@ def estimate_mean(
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
 
-    Records with a missing or infinite value are counted in n and add nothing: they pull each answer to its centre by
-    their share of the rows.
+    Records with a missing or infinite value add nothing. The default method counts the others, and answers about these;
+    those to compare with are pulled to their centres by the share that is missing.
 
     Example:
         >>> import numpy as np, pubpriv as pp
@@ -144,7 +144,7 @@ def _with_known_covariance(
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = _METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
     statement = curator.statement()
-    warnings = [*found.warnings, *_notes(rows)]
+    warnings = [*found.warnings, *found.notes, *_notes(rows)]
     return MeanEstimate(
         center=found.center,
         columns=curator.columns,
@@ -217,7 +217,7 @@ def check_learnt(covariance: Any) -> None:
 def _with_unknown_covariance(
     rows: PublicTable, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner, method: str
 ) -> tuple[MeanEstimate, np.ndarray]:
-    """Learn both, and tell the mean; the covariance (d, d) beside it."""
+    """Learn both, and give the mean; the covariance (d, d) beside it."""
     from pubpriv.estimators.gaussian.driver import whole_gaussian
 
     both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner)

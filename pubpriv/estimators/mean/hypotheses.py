@@ -186,7 +186,7 @@ class HypothesesCase:
         return Forecast(_plan(n, self.d, self.m, purse), (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Whether a run can tell the hypotheses from each other, by errors well below those of the public rows."""
+        """Tell whether a run can tell the hypotheses from each other, by errors well below those of the public rows."""
         try:
             return worth(self.forecast(n, purse).errors[0].error, self.m)
         except InvalidInput:

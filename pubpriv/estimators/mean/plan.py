@@ -10,7 +10,7 @@ squares. Everything here is a formula in n, d, m and the budget.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 
@@ -74,17 +74,17 @@ class _MeanStep:
 @public_value
 @dataclass(frozen=True)
 class MeanPlan(Plan):
-    """Questions of a run of `estimate_mean`, and what they are predicted to tell.
+    """Questions of a run of `estimate_mean`, and the errors that they are predicted to leave.
 
     Attributes:
-        n, d, m: private rows, columns, public rows.
+        n, d, m: private rows, as they were counted if not all are whole; columns; public rows.
         steps: step 1 around the public mean, step 2 around the answer of step 1, for Gaussian rows.
         move: factor on the answer of step 1 that gives the centre of step 2.
         spread: predicted standard deviation, per coordinate, of mu around that centre.
         error: predicted root mean square error of the estimate, per coordinate, in standard deviations of a row.
     """
 
-    n: int
+    n: float
     d: int
     m: int
     steps: tuple[_MeanStep, _MeanStep]
@@ -101,6 +101,18 @@ class MeanPlan(Plan):
     def feasible(self) -> bool:
         """As `_feasible` says of a run before it is planned."""
         return worth(self.error, self.m)
+
+    def of_whole(self, rows: float) -> "MeanPlan":
+        """Give the same questions with the errors that they leave where so many rows have no missing value.
+
+        The others add nothing, so each answer times n / rows is the one about these rows.
+        """
+        factor = self.n / rows
+        one, two = (
+            replace(each, sampling=factor * each.sampling, privacy=factor**2 * each.privacy) for each in self.steps
+        )
+        error = math.sqrt(combined(one, two, rows, 1 / self.m)[1]) if factor > 1 else self.error
+        return replace(self, n=rows, steps=(one, two), error=error)
 
     @classmethod
     def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
@@ -159,7 +171,7 @@ def _smallest(enough: Callable[[float], bool], low: float, high: float) -> float
     return high
 
 
-def combined(first: _MeanStep, second: _MeanStep, n: int, public: float) -> tuple[np.ndarray, float]:
+def combined(first: _MeanStep, second: _MeanStep, n: float, public: float) -> tuple[np.ndarray, float]:
     """Weights (3,) of step 1, step 2 and the public mean by generalised least squares, and the variance they reach.
 
     Both steps see the same records, so their errors share the 1 / n of the records' own mean.

@@ -46,6 +46,7 @@ class MeanResult:
         warnings: why the estimate is to be mistrusted; empty if it is not.
         diagnostics: public facts.
         clipping: (d,) what clipping may have taken from the columns, in the same units; None where that was undone.
+        notes: what a reader should know of the private rows.
     """
 
     center: tuple[float, ...]
@@ -54,6 +55,7 @@ class MeanResult:
     warnings: tuple[str, ...] = ()
     diagnostics: dict[str, Any] = field(default_factory=dict)
     clipping: tuple[float, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Options:
         return cls(public, int(rounds), tuple(center.tolist()), radius)
 
     def configuration(self) -> dict[str, Any]:
-        """Tell the settings that shape the questions, for the run."""
+        """Give the settings that shape the questions, for the run."""
         ball = None if self.center is None else [list(self.center), self.radius]
         return {"rounds": self.rounds, "ball": ball}
 

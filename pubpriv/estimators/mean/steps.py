@@ -1,6 +1,6 @@
 """The private step of `estimate_mean`, which every method takes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,10 @@ class ClippedMean:
     center: tuple[float, ...]
     move: tuple[float, ...]
     noise: float
+
+    def over(self, share: float) -> "ClippedMean":
+        """Give the mean over the rows without a missing value, which are such a share of n."""
+        return replace(self, move=tuple(float(value) / share for value in self.move), noise=self.noise / share)
 
 
 @step(title="clipped mean", private=True)

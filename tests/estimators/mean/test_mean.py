@@ -11,7 +11,8 @@ from scipy.stats import trim_mean
 import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.estimators.mean.lengths import Lengths, choose_clip, edges
+from pubpriv.estimators.mean.clip import choose_clip
+from pubpriv.estimators.mean.lengths import Lengths, edges
 from pubpriv.estimators.mean.plan import MeanPlan
 from pubpriv.privacy.budgets import Purse
 
@@ -244,7 +245,7 @@ def test_what_is_clipped_of_skewed_rows_is_in_the_errors():
     clip = choose_clip(found, 1, 0.1, noise=0.0075)
     beyond = np.maximum(found.middles - clip.radius, 0) @ np.array(found.counts) / 500
     assert not clip.gaussian
-    assert beyond < 2 * np.hypot(clip.lost, 0.0075 * clip.radius)
+    assert beyond < 2 * np.hypot(clip.loss.coordinate, 0.0075 * clip.radius)
 
 
 def test_correlations_of_public_rows_contradict_the_identity():
@@ -283,12 +284,35 @@ def test_too_few_public_rows_to_learn_a_covariance_that_they_contradict():
         fit(5 * public, 5 * private)
 
 
-def test_records_with_missing_values_pull_to_the_centre_by_their_share_only():
-    """A tenth of the rows missing, mean 100: the pull is a tenth of the way to a centre that is already close."""
-    public, private = rows(5000, 3)
-    public, private = public + 100, private + 100
-    private[::10, 1] = np.nan
-    assert fit(public, private).mean == pytest.approx(np.full(3, 100.0), abs=0.1)
+@pytest.mark.parametrize("scale", [1.0, 1.25], ids=["Gaussian", "wider"])
+def test_rows_with_missing_values_are_left_out_and_said_to_be(scale):
+    """Half of the rows, and one public row: answers were pulled back half the way, twice, and errors did not say so."""
+    errors = []
+    for seed in range(20):
+        public, private = rows(5000, 3, 1, seed)
+        private[::2, 1] = np.nan
+        estimate = fit(public + 100, scale * private + 100, seed=seed)
+        errors.append((estimate.mean - 100) / told(estimate))
+        assert any("of the private rows have a missing" in text for text in estimate.diagnostics["warnings"])
+    assert np.sqrt(np.mean(np.square(errors))) < 1.4
+
+
+def test_a_table_whose_column_is_empty_is_flagged():
+    """As one is whose cells are text: there is no row to take a mean of."""
+    public, private = rows(5000, 3, 20)
+    private[:, 1] = np.nan
+    for seed in range(5):
+        estimate = fit(public, private, seed=seed)
+        assert not estimate.converged
+        assert "hardly a private row" in estimate.diagnostics["warnings"][0]
+
+
+def test_noise_in_few_rows_is_no_sign_that_none_are_whole():
+    """Where noise could hide all of them it says nothing either way."""
+    lengths = Lengths((1.0, 2.0), (40.0, 30.0, 10.0), 40.0, 300)
+    assert lengths.whole == 300
+    assert not lengths.none
+    assert Lengths((1.0, 2.0), (40.0, 30.0, 10.0), 40.0, 3000).none
 
 
 # --- what it spends ----------------------------------------------------------------------------------------
