@@ -48,6 +48,25 @@ def lattices(rows: np.ndarray) -> np.ndarray:
     return np.array([lattice(column) for column in rows.T])
 
 
+def count_steps(rows: np.ndarray) -> np.ndarray:
+    """Find the step (d,) of each column of rows (m, d), as `lattice` does; all are 0 where a column is on none.
+
+    A value that no public row has is no sign of another kind of column: one that is constant is taken to have the least
+    step of the others, where their steps are multiples of it, as those of answers and small counts are.
+    """
+    steps, varying = np.zeros(rows.shape[1]), np.ptp(rows, axis=0) > 0
+    for i in np.flatnonzero(varying):
+        steps[i] = lattice(rows[:, i])
+        if not steps[i]:
+            return np.zeros(len(steps))
+    if varying.any() and not varying.all():
+        least = steps[varying].min()
+        multiples = steps[varying] / least
+        if (np.abs(multiples - np.rint(multiples)) <= _EXACT * multiples).all():
+            steps[~varying] = least
+    return steps
+
+
 def rounded(rows: np.ndarray, origin: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Round rows (count, d) to whole steps (d,) from an origin (d,), in the columns whose step is not 0."""
     on = steps > 0

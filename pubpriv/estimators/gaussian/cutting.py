@@ -35,7 +35,7 @@ _FEWEST_SHELLS = 2
 _SCALE, _SCALES = 0.5, 101
 """The histogram is held against a Gaussian's at SCALES scales, up to a factor of exp(SCALE) either way."""
 
-_UNLIKE, _HEAVY = 3.5, 2.6
+_UNLIKE, _HEAVY = 3.5, 2.9
 """Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
 
 _DOUBTED = 0.02

@@ -163,7 +163,7 @@ def whole_gaussian(
         outcome = algorithm_2(run, run(bound, rows, *constants), purse)
     else:
         outcome = _learner(run, rows, preconditioner, purse, force)
-    outcome.warnings[:0] = preconditioner.notes
+    outcome.warnings.extend(preconditioner.notes)
     return _estimate(outcome, curator, rows, method, target)
 
 

@@ -19,18 +19,29 @@ from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
     TablePlan,
     feasible,
-    final_theta,
-    joint_question,
     learner_plan,
+    shells_question,
     table_plan,
 )
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
-from pubpriv.estimators.gaussian.shells import RATIO, middle_squares
+from pubpriv.estimators.gaussian.shells import (
+    RATIO,
+    Cut,
+    Histogram,
+    histogram_edges,
+    histogram_question,
+    middle_squares,
+)
+from pubpriv.estimators.gaussian.table_moments import CoreRead, ShellMoments, read_outside
+from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.lengths import gaussian_shares
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
+
+_SHELLS = 8
+"""Shells that an expected release is cut into: Gaussian rows lie in the core and the first."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +104,14 @@ class GaussianCase:
     def errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         """What is to be expected of a plan: covariance, mean, and one of each by column."""
         d, m = self.d, self.m
+        added = 0.0
         if not isinstance(plan, TablePlan) or plan.may_be_gaussian:
             errors = predicted_errors(plan, n, d)
-            noise = errors["covariance_noise"], errors["mean_noise"]
+            noise = [errors["covariance_noise"], errors["mean_noise"]]
             own = math.sqrt(errors["covariance"] ** 2 - noise[0] ** 2), math.sqrt(errors["mean"] ** 2 - noise[1] ** 2)
         else:
             own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
-            noise = self._table_noise(n, plan)
+            *noise, added = self._table_errors(n, plan)
         entries = math.sqrt(d * (d + 1) / 2)
         public = math.sqrt(d * (d + 1) / (m - 1)), math.sqrt(d / m)
         best = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
@@ -111,30 +123,60 @@ class GaussianCase:
                 "variance of a column",
                 "relative",
                 own[0] / entries,
-                *(part / entries for part in parts[0][1:]),
+                math.hypot(noise[0] / entries, added),
+                best[0] / entries,
+                public[0] / entries,
             ),
             Predicted("mean of a column", Predicted.own_sd, *(part / math.sqrt(d) for part in parts[1])),
         )
 
-    def _table_noise(self, n: int, plan: TablePlan) -> tuple[float, float]:
-        """Noise of covariance and mean: of the core of Gaussian rows, and of the shell beyond it.
+    def _table_errors(self, n: int, plan: TablePlan) -> tuple[float, float, float]:
+        """Give the noise of covariance and mean, of the core of Gaussian rows and the first shell, and what is added.
 
-        The shape of that shell leans to the core's as far as noise makes it (`table_moments`), its size does not.
+        The shape of that shell leans to the core's as far as noise makes it (`table_moments`), its size does not. What
+        is expected beyond it is added to the variance of each column: more than Gaussian rows have there.
         """
-        d, final = self.d, plan.final
-        ends = np.array([core_end(n, d), core_end(n, d) * RATIO])
-        noise = [
-            final.as_asked(joint_question(Frame((0.0,) * d), end, final_theta(d), final, plan.counted)).noise()
-            for end in ends.tolist()
-        ]
-        (core, beyond), (core_sum, beyond_sum) = (
-            [float(each[part].max()) / n for each in noise] for part in ("moment", "sum")
-        )
+        d, release = self.d, self._expected(n, plan)
+        (core, beyond), (core_sum, beyond_sum) = release.moments.second_sds[:2], release.moments.mean_sds[:2]
         entries = math.sqrt(d * (d + 1) / 2)
-        rows = n * float(gaussian_shares(ends, d, np.ones(1))[0, 1])
-        chance, noisy = math.sqrt(rows) * float(middle_squares(ends)[0]) / n, beyond * entries
+        chance = math.sqrt(float(release.moments.rows[1])) * float(middle_squares(np.array(release.where.edges))[0]) / n
+        noisy = beyond * entries
         leant = chance * noisy / math.hypot(chance, noisy)
-        return math.hypot(core * entries, leant, beyond), math.hypot(core_sum, beyond_sum) * math.sqrt(d)
+        added = float(np.trace(release.core + read_outside(release).second)) / d - 1
+        return math.hypot(core * entries, leant, beyond), math.hypot(core_sum, beyond_sum) * math.sqrt(d), added
+
+    def _expected(self, n: int, plan: TablePlan) -> CoreRead:
+        """Give the last release of standard Gaussian rows without its noise, and how large that is."""
+        d, frame = self.d, Frame((0.0,) * self.d)
+        ends = core_end(n, d) * RATIO ** np.arange(_SHELLS + 1, dtype=float)
+        edges, binned = ends[:-1], np.array(histogram_edges(n, d))
+        where = Cut(False, 1.0, 0.0, tuple(edges.tolist()), tuple(ends.tolist()))
+        final, counts = plan.final, plan.histogram
+        noise = final.as_asked(shells_question(frame, where, final, plan.counted)).noise()
+        sds = {part: np.broadcast_to(sd.ravel(), len(ends)) for part, sd in noise.items()}
+        counted = counts.as_asked(histogram_question(frame, n, counts)).noise()["count"]
+        seconds = gaussian_shares(edges, d + 2, np.ones(1))[0][:, None, None] * np.eye(d)  # |w|^2 weighs for two more
+        return CoreRead(
+            ShellMoments(
+                n,
+                n * gaussian_shares(edges, d, np.ones(1))[0],
+                np.zeros((len(ends), d)),
+                seconds,
+                float(sds["count"][0]),
+                sds["sum"] / n,
+                sds["moment"] / n,
+            ),
+            Histogram(
+                tuple(binned.tolist()),
+                tuple((n * gaussian_shares(binned, d, np.ones(1))[0]).tolist()),
+                float(counted.flat[0]),
+            ),
+            where,
+            seconds[0],
+            np.zeros(d),
+            frame,
+            PublicShape(),
+        )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.count_laws import drawn_counts
-from pubpriv.estimators.gaussian.tail import UNSURE, Shells, Tail, last_shell, shell_lengths
+from pubpriv.estimators.gaussian.tail import UNSURE, Shells, Tail, known_to, last_shell, shell_lengths
 from pubpriv.estimators.gaussian.tail_belief import MISTAKEN, SCALES, PublicShape, prior, public_odds
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 
@@ -79,7 +79,8 @@ def known_tail(
     distances = ((found.counts - expected) ** 2 / variances).sum(axis=1)
     best, freedom = int(np.argmin(distances)), len(found.counts) - 1
     left = ((found.counts - expected[best]) / np.sqrt(variances[best]))[found.inside :]
-    if distances[best] > freedom + _UNLIKE * math.sqrt(2 * freedom) or last_shell(left, gaussian=True):
+    unlike = distances[best] > freedom + _UNLIKE * math.sqrt(2 * freedom)
+    if unlike or last_shell(left, True, known_to(shells, found.rows)):
         return tail
     logs = laws.logs - (distances + np.log(variances).sum(axis=1)) / 2
     weights = np.exp(logs - logs.max())

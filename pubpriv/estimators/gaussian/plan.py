@@ -269,7 +269,7 @@ def _line(d: int, purse: Purse) -> float:
 
 
 def feasible(n: float, d: int, purse: Purse) -> bool:
-    """Whether n rows and this purse reach the line."""
+    """Tell whether n rows and this purse reach the line."""
     return bool(n * purse.strength >= _line(d, purse))
 
 

@@ -80,7 +80,7 @@ class ReferenceGaussianCase:
         return Forecast(plan, errors, variation(errors[1].error, errors[0].error))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Whether the smallest direction will stand out of the last round's noise, as a run asks afterwards."""
+        """Tell whether the smallest direction will stand out of the last round's noise, as a run asks afterwards."""
         plan = reference_plan(purse, self.d)
         end = self._end(n, plan.covariance, plan.mean)
         return end.moment > (STANDING_OUT + 1) * end.sd * math.sqrt(2 * self.d)

@@ -1,7 +1,8 @@
 """Shapes of shells: which columns are wide there, beside what noise and sampling make of their second moments.
 
 A shell's trace is known better than its shape, so the shape leans to that of all before it, as far as its noise
-makes it (James-Stein). Columns with longer tails than others have more of each shell the further out it lies.
+makes it (James-Stein). Columns with longer tails than others have more of each shell the further out it lies. Where the
+noise of a shell is louder than all of a column so far, that column must stand out clearer.
 """
 
 import math
@@ -19,6 +20,12 @@ _CLEAR = 1.1
 
 _STANDS_OUT = 1.0
 """A column does so if it has so many sds of the noise more than the largest noise of all columns is."""
+
+_SURELY = 5.0
+"""... beyond any doubt, in sds: noise alone makes one such column in ten thousand tables."""
+
+_LASTING = 2.0
+"""The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
 
 _UNEVEN = 5.0
 """w is not white if the core is so many times wider in one direction than in another."""
@@ -38,6 +45,7 @@ class Leant:
     Attributes:
         second: (d, d).
         shape: (d, d) of trace 1: where noise of the trace goes.
+        clear: (d, d) the part of `second` in the columns that stand out.
         tops: (directions, d, d) projections on the directions that stand out: where noise of their own goes.
         on: (d,) mean squared errors of its entries along the columns, over those of the noise.
         off: the same across the columns.
@@ -45,6 +53,7 @@ class Leant:
 
     second: np.ndarray
     shape: np.ndarray
+    clear: np.ndarray
     tops: np.ndarray
     on: np.ndarray
     off: float
@@ -96,18 +105,26 @@ def aimed_traces(sizes: np.ndarray, sds: np.ndarray, shares: np.ndarray) -> tupl
     Args:
         sizes: (shells, d) released second moments along the columns.
         sds: (shells,) of the noise in each of these.
-        shares: (d,) of the columns, as expected; they add up to 1, or are 0 where nothing is.
+        shares: (shells, d) or (d,) of the columns, as expected, in any unit; all 0 where nothing is.
     """
-    d, sharp = sizes.shape[1], float((shares**2).sum())
-    traces = sizes.sum(axis=1)
-    if not sharp:
-        return traces, sds * math.sqrt(d)
-    aimed = sizes @ shares / sharp
-    own = sds**2 / sharp
-    more = sds**2 * d - own
+    d, total = sizes.shape[1], shares.sum(axis=-1, keepdims=True)
+    shares = np.where(total > 0, shares / np.maximum(total, 1e-300), 1 / d)
+    sharp = (shares**2).sum(axis=-1)
+    traces, aimed, own = sizes.sum(axis=1), (sizes * shares).sum(axis=1) / sharp, sds**2 / sharp
+    more = np.maximum(sds**2 * d - own, 0.0)  # of even shares rounding makes it negative
     astray = (_ASTRAY * np.maximum(aimed, 0.0)) ** 2
     back = astray / np.maximum(astray + more, 1e-300)
     return aimed + back * (traces - aimed), np.sqrt(own + back * more)
+
+
+def standing_out(sizes: np.ndarray, sds: np.ndarray) -> np.ndarray:
+    """Give the second moments (shells, d) of columns that stand out of a shell beyond any doubt; 0 of others.
+
+    Args:
+        sizes: (shells, d) released second moments along the columns.
+        sds: (shells,) of the noise in each of these.
+    """
+    return np.where(sizes > _SURELY * sds[:, None], sizes, 0.0)
 
 
 def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarray:
@@ -130,6 +147,24 @@ def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarr
     return np.asarray(left / max(float(more.sum()), 1e-300))
 
 
+def added_to(own: np.ndarray, found: np.ndarray, rows: float, axes: np.ndarray) -> np.ndarray:
+    """Give the shape, of trace 1, of a tail `own` with a shell of that shape and so many rows.
+
+    The tail before counts for less where chance would not take so many rows so far from it, by chi-square.
+
+    Args:
+        own: (d, d) of trace 1.
+        found: (d, d) of trace 1, of the shell.
+        rows: in the shell.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+    """
+    d = len(own)
+    before, here = (np.maximum(np.einsum("ij,jk,ik->i", axes, part, axes), 1e-12) for part in (own, found))
+    off = rows * float(((here - before) ** 2 / before).sum()) / max(d - 1, 1)
+    weight = _LASTING * d / max(off, 1.0)
+    return np.asarray((weight * own + rows * found) / (weight + rows))
+
+
 def further_shape(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.ndarray) -> np.ndarray:
     """Give the shape of what lies beyond the last shell that counts: what made it another one than the core's goes on.
 
@@ -150,7 +185,9 @@ def further_shape(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.n
     return np.asarray(longer / float(np.trace(longer)))
 
 
-def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray) -> Leant:
+def leant(
+    second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray, known: np.ndarray
+) -> Leant:
     """Give the second moment of a shell with that trace, or less, of the released one and of what is known besides.
 
     Columns that stand out of the noise are kept, since rows with one odd cell are much commoner than rows with many; so
@@ -165,13 +202,16 @@ def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance
         sd: noise of a diagonal entry.
         chance: how far sampling moves the shape of so few rows, in Frobenius norm.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
+        known: (d,) positive second moments along the columns, up to this shell; noise that is louder must stand out
+            clearer.
     """
     d = len(shape)
     if d == 1 or trace <= 0:
-        return Leant(max(trace, 0.0) * np.eye(d) / d, np.eye(d) / d, np.zeros((0, d, d)), np.zeros(d), 0.0)
+        even = np.eye(d) / d
+        return Leant(max(trace, 0.0) * even, even, np.zeros((d, d)), np.zeros((0, d, d)), np.zeros(d), 0.0)
     found, before = axes @ second @ axes.T, axes @ shape @ axes.T
-    sizes = np.diag(found)
-    clear = _clear_columns(sizes, trace, np.diag(before), sd)
+    sizes, harm = np.diag(found), np.log1p((sd / known) ** 2)
+    clear = _clear_columns(sizes, trace, np.diag(before), sd, harm)
     left = d - int(clear.sum())
     room = max(trace - float(sizes[clear].sum()), 0.0)
     if clear.any():  # the columns that stand out are known better than the trace: what is left may be its noise
@@ -180,7 +220,7 @@ def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance
     own = own / max(float(np.trace(own)), 1e-300)
     on = np.where(clear, 0.0, sizes - float(sizes[~clear].sum()) * np.diag(own))
     chance *= room / trace  # of what is left: much of the shell may be in the columns that stand out
-    kept_on, risk_on = _kept(on, max(left - 1, 0), sd, chance**2)
+    kept_on, risk_on = _kept(on, max(left - 1, 0), sd, chance**2, float(harm[~clear].max(initial=0.0)))
     wanted = np.maximum(room * np.diag(own) + kept_on * on, 0.0)
     wanted = np.where(clear, sizes, wanted * room / max(float(wanted.sum()), 1e-300))
     base = room * own
@@ -189,10 +229,12 @@ def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance
     values, vectors = np.linalg.eigh(base + across)
     made = (vectors * np.maximum(values, 0.0)) @ vectors.T
     scales = np.sqrt(wanted / np.maximum(np.diag(made), 1e-300))  # what is not positive is taken from no column's size
+    made = scales[:, None] * made * scales
     tops = axes.T @ tops
     return Leant(
-        axes.T @ (scales[:, None] * made * scales) @ axes,
+        axes.T @ made @ axes,
         axes.T @ own @ axes,
+        axes.T @ np.where(np.outer(clear, clear), made, 0.0) @ axes,
         np.einsum("ik,jk->kij", tops, tops),
         np.where(clear, 1.0, risk_on * (1 - 1 / max(left, 1))),
         risk_off,
@@ -218,7 +260,7 @@ def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.n
     return (tops * shrunk) @ tops.T + kept * rest, tops, risk
 
 
-def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float) -> np.ndarray:
+def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float, harm: np.ndarray) -> np.ndarray:
     """Say which columns (d,) stand out of a shell, the clearest first: what is left tells what the others should have.
 
     Args:
@@ -226,29 +268,32 @@ def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: floa
         trace: of the shell.
         shares: (d,) what columns are expected to have of it.
         sd: noise of one of them.
+        harm: (d,) logarithms of how many times as large the noise would make the mean square error of a column.
     """
     clear = np.zeros(len(sizes), dtype=bool)
-    least = (_STANDS_OUT + math.sqrt(2 * math.log(len(sizes)))) * sd
+    least = np.sqrt((_STANDS_OUT + math.sqrt(2 * math.log(len(sizes)))) ** 2 + 2 * harm) * sd
     while not clear.all():
         room = max(trace - float(sizes[clear].sum()), 0.0)
         expected = room * shares / max(float(shares[~clear].sum()), 1e-300)
-        above = np.where(clear, -np.inf, sizes - expected)
+        above = np.where(clear, -np.inf, sizes - expected - least)
         at = int(np.argmax(above))
-        if above[at] <= least:
+        if above[at] <= 0:
             break
         clear[at] = True
     return clear
 
 
-def _kept(off: np.ndarray, freedom: float, sd: float, chance: float) -> tuple[float, float]:
+def _kept(off: np.ndarray, freedom: float, sd: float, chance: float, harm: float = 0.0) -> tuple[float, float]:
     """(the factor of James and Stein, the mean squared error that it leaves over that of the noise).
 
     Of a matrix with so many free entries, each with noise `sd`, and sampling. The factor is cautious, so that chance
-    alone is seldom taken for shape: shells add up, and the next ones lean to it. Its error is Stein's unbiased estimate
-    of risk.
+    alone is seldom taken for shape: shells add up, and the next ones lean to it. The chance falls as `harm` rises
+    (Laurent and Massart 2000, Lemma 1), the logarithm of how many times as large noise would make the mean square error
+    of a column. The factor's own error is Stein's unbiased estimate of risk.
     """
     expected = freedom * sd**2 + _BY_CHANCE * chance
-    most = expected * (1 + _CAUTION * math.sqrt(2 / max(freedom, 1.0)))
+    caution = _CAUTION + math.sqrt(2 * harm)
+    most = expected * (1 + caution * math.sqrt(2 / max(freedom, 1.0))) + 2 * harm * sd**2
     square = float((off**2).sum())
     kept = max(0.0, 1 - most / max(square, 1e-300))
     noise = max(freedom, 1.0) * sd**2

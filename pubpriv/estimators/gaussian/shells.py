@@ -34,6 +34,10 @@ FINE = math.sqrt(RATIO)
 ROUGHLY_CLIPPED = 1 / 3
 """Rows that are counted tell what is clipped off of them to this part of it."""
 
+_CLIPPED_APART, _APART = 0.7, 2.0
+"""... to this part where the outer half of a shell holds so many sds of the noise more than the inner one: rows that do
+not fade may all lie at its end."""
+
 BINS_INSIDE, _BINS_OUTSIDE = 10, 28
 """Bins of the histogram within and beyond the radius where Gaussian rows end."""
 
@@ -138,10 +142,12 @@ def clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray,
     edges, radii = np.array([*where.edges, where.radii[-1]]), np.array(where.radii[1:])
     clipped = np.flatnonzero(radii < edges[1:] * 0.999)
     outer = np.searchsorted(np.array(histogram.edges), radii[clipped] * 1.001)
-    each = cut_off(radii[clipped], edges[1:][clipped]) / n
-    beyond = np.maximum(np.array(histogram.counts)[outer], 0.0)
+    each, counts = cut_off(radii[clipped], edges[1:][clipped]) / n, np.array(histogram.counts)
+    beyond = np.maximum(counts[outer], 0.0)
+    apart = counts[outer] - counts[outer - 1] > _APART * math.sqrt(2) * histogram.sd
+    unsure = np.where(apart, _CLIPPED_APART, ROUGHLY_CLIPPED)
     lost, sds = np.zeros(len(radii)), np.zeros(len(radii))
-    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, ROUGHLY_CLIPPED * beyond)
+    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, unsure * beyond)
     return lost, sds
 
 

@@ -84,8 +84,7 @@ def _outcome(
     enough = feasible(records, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
-    warnings = [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]
-    warnings += shortage(records, curator.size, enough)
+    warnings = shortage(records, curator.size, enough)
     if unseen:
         warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
     loud = not table.quiet or table.vague
@@ -102,6 +101,7 @@ def _outcome(
     converged = table.core is None or table.core.converged
     if not converged:
         warnings.append("the rounds did not converge: do not use this estimate")
+    warnings += [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]
     facts: dict[str, Any] = {
         "whole_rows": records,
         "shape": "as released" if table.core is None else "gaussian",

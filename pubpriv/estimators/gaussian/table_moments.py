@@ -20,6 +20,7 @@ import numpy as np
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian.shell_shapes import (
+    added_to,
     aimed_traces,
     beside,
     column_axes,
@@ -27,6 +28,7 @@ from pubpriv.estimators.gaussian.shell_shapes import (
     further_shape,
     leant,
     shape_variances,
+    standing_out,
     unlike,
 )
 from pubpriv.estimators.gaussian.shells import (
@@ -43,9 +45,6 @@ from pubpriv.estimators.gaussian.shells import (
 from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
-
-_LASTING = 2.0
-"""The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
 
 _UNEVEN = 0.8
 """What a column has of all that lies beyond the last shell may differ from what is expected by this part, one sd, where
@@ -160,30 +159,35 @@ def read_outside(known: CoreRead) -> Outside:
     cell has its other cells there, so that what lies beyond has no correlations about it even where columns are skewed.
     """
     seconds, sds = known.moments.seconds[1:], known.moments.second_sds[1:]
-    traces, trace_sds = np.trace(seconds, axis1=1, axis2=2), sds * math.sqrt(len(known.core))
-    outside = _read(known, traces, trace_sds)
+    axes = column_axes(known.core, known.frame.dense()[1])
+    sizes = np.einsum("ij,kjl,il->ki", axes, seconds, axes)
+    clear = standing_out(sizes, sds)
+    traces, trace_sds = sizes.sum(axis=1), sds * math.sqrt(len(axes))
+    shaped = clear.any(axis=1) | (traces > _SHAPED * trace_sds)
+    left = np.where(shaped, aimed_traces(sizes, sds, clear)[0], 0.0)
+    outside = _read(known, axes, traces, trace_sds, left)
     for _ in sds:
-        axes, last = outside.axes, outside.tail.last
-        sizes = np.einsum("ij,kjl,il->ki", axes, seconds, axes)
-        shares = np.einsum("ij,jk,ik->i", axes, outside.shape, axes)
-        aimed, aimed_sds = aimed_traces(sizes, sds, shares)
+        last, expected = outside.tail.last, np.einsum("ij,jk,ik->i", axes, outside.shape, axes)
+        aimed, aimed_sds = aimed_traces(sizes, sds, np.where(clear.any(axis=1, keepdims=True), clear, expected))
         traces, trace_sds = np.append(traces[:last], aimed[last:]), np.append(trace_sds[:last], aimed_sds[last:])
-        outside = _read(known, traces, trace_sds)
+        outside = _read(known, axes, traces, trace_sds, left)
         if outside.tail.last == last:
             break
     return outside
 
 
-def _read(known: CoreRead, traces: np.ndarray, trace_sds: np.ndarray) -> Outside:
-    """Read what lies beyond the core, as `read_outside` does, by these traces of shells with noise of these sds."""
+def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.ndarray, left: np.ndarray) -> Outside:
+    """Read what lies beyond the core, as `read_outside` does, by these traces of shells with noise of these sds.
+
+    Of shells whose shape is known clipping `left` so much; of others 0.
+    """
     moments, histogram, where, core, center = known.moments, known.histogram, known.where, known.core, known.center
-    axes = column_axes(core, known.frame.dense()[1])
-    n, d = moments.records, len(core)
+    n, d = moments.records, len(axes)
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
     lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
-    longer = _unclipped(traces, trace_sds, lost)
+    longer, unsure = _whole_again(lost, lost_sds, left)
     seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
     traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
@@ -200,9 +204,8 @@ def _read(known: CoreRead, traces: np.ndarray, trace_sds: np.ndarray) -> Outside
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
     # of a row of the core; a row that one odd cell takes to a shell has its other cells so
     usual = (axes.T * sizes) @ axes / min(max(float(moments.rows[0]) / n, 0.5), 1.0)
-    own, total = inside, np.zeros((d, d))
-    shares, trace_noise, on, off = [], [], np.zeros(d), 0.0
-    mean, mean_variance = np.zeros(d), np.zeros((d, d))
+    own, total, shares, trace_noise = inside, np.zeros((d, d)), [], []
+    mean, mean_variance, on, off = np.zeros(d), np.zeros((d, d)), np.zeros(d), 0.0
     for k in range(tail.last):
         length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
@@ -210,23 +213,25 @@ def _read(known: CoreRead, traces: np.ndarray, trace_sds: np.ndarray) -> Outside
         shape = (riding + (length - float(np.trace(riding))) * own) / max(length, 1e-300)
         chance = math.sqrt(held) * float(middle[k]) / n
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
-        raw = leant(seconds[k], length, shape, sd, chance, axes)
+        so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
+        raw = leant(seconds[k], length, shape, sd, chance, axes, so_far)
         room = raw.second * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
-        noise = float(moments.mean_sds[k + 1]) ** 2 * np.eye(d)
+        noise = float(longer[k] * moments.mean_sds[k + 1] ** 2) * np.eye(d)
         weight = room @ np.linalg.inv(room + noise)
-        moved = weight @ moments.means[k + 1]
+        moved = weight @ moments.means[k + 1] * math.sqrt(longer[k])
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
         trace = max(length - float(np.trace(cross)), 0.0)
-        found = leant(seconds[k] - cross, trace, shape, sd, chance, axes)
+        found = leant(seconds[k] - cross, trace, shape, sd, chance, axes, so_far)
         shares.append(found.second)
         total = total + found.second
         on, off = on + found.on * sd**2, off + found.off * sd**2
-        trace_noise += [float(tail.sds[k]) * found.shape, *(sd * top for top in found.tops)]
-        mean = mean + moved
-        mean_variance = mean_variance + weight @ noise
+        trace_noise += [float(tail.sds[k]) * found.shape, float(unsure[k]) * found.clear]
+        trace_noise += [sd * top for top in found.tops]
+        mean, shorter = mean + moved, float(unsure[k]) / 2 * moved
+        mean_variance = mean_variance + weight @ noise + np.outer(shorter, shorter)
         if held > 0 and trace > 0:
-            own = (_LASTING * d * own + held * beside(found.second, riding, axes)) / (_LASTING * d + held)
+            own = added_to(own, beside(found.second, riding, axes), held, axes)
     shape = further_shape(own, inside, tail.last, axes)
     lean = mean / max(float(tail.lengths.sum()), 1e-300)
     return Outside(
@@ -245,18 +250,19 @@ def _read(known: CoreRead, traces: np.ndarray, trace_sds: np.ndarray) -> Outside
     )
 
 
-def _unclipped(traces: np.ndarray, sds: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Factors (shells,) of second moments by which they are whole again: what is clipped off has the shape of the rest.
+def _whole_again(lost: np.ndarray, sds: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(factors (shells,) of second moments that make up for clipping, their sds): what it takes is like the rest.
 
-    1 where a trace may be noise: there the shape that the shell leans to has what is clipped off.
+    1 where the shape may be noise: there the shape that the shell leans to has what is clipped off.
 
     Args:
-        traces: (shells,) as released.
-        sds: (shells,) of the noise in them.
-        lost: (shells,) what clipping takes of them.
+        lost: (shells,) what clipping takes of the squared lengths.
+        sds: (shells,) how far that may be off.
+        left: (shells,) squared lengths as released; 0 where the shape may be noise.
     """
-    shaped = traces > _SHAPED * sds
-    return 1 + np.where(shaped, np.minimum(lost / np.where(shaped, traces, 1.0), _MOST_CLIPPED), 0.0)
+    shaped = left > 0
+    over = np.where(shaped, left, 1.0)  # what is clipped off has the shape of the rest
+    return 1 + np.where(shaped, np.minimum(lost / over, _MOST_CLIPPED), 0.0), np.where(shaped, sds / over, 0.0)
 
 
 def _rows(

@@ -34,9 +34,10 @@ from pubpriv.estimators.steps import step
 _LOUD = 0.45
 """The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
 
-_MATTERS, _VAGUE = 0.08, 0.5
-"""A run is flagged if the error of clipping is more than all others of a variance and more than MATTERS of it, or if
-all its errors together are more than VAGUE of it: its intervals hold, but they say little."""
+_SURER, _MATTERS, _VAGUE = 1.25, 0.08, 0.5
+"""A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of it, or if
+all its errors together are more than VAGUE of it: its intervals hold, but they say little. What is not known of a tail
+is as large as all other errors in one of two hundred tables of few Gaussian rows."""
 
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
@@ -79,16 +80,16 @@ class Table:
 
     @property
     def clipped(self) -> bool:
-        """Whether what may lie beyond the last shell is more than all other errors of a variance, and matters."""
+        """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters."""
         sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
         variances = np.diag(np.array(self.fitted.covariance))
         return self.endless or bool(
-            ((clipping > np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
+            ((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
         )
 
     @property
     def vague(self) -> bool:
-        """Whether a variance is not known to within a factor of two."""
+        """Tell whether a variance is not known to within a factor of two."""
         squares = sum(np.diag(np.array(part)) ** 2 for part in self.covariance_errors)
         return bool((np.sqrt(squares) > _VAGUE * np.diag(np.array(self.fitted.covariance))).any())
 

@@ -2,7 +2,7 @@
 
 Every shell has three released numbers of its rows: the trace of its second moment, its count in the same release, and
 its bins of the histogram. Shells count one beyond another while their rows stand out of the noise; a group of adjacent
-shells that stands out clearly counts, too, wherever it lies.
+shells that stands out clearly counts, too, wherever it lies: the clearer, the more noise it adds to what is known.
 
 Beyond the last one the squared lengths M_k that shell k holds are expected to go on as they fell before: log M_k is
 a parabola in k, a straight line for powers, bent down for lognormals and Gaussians. Its three numbers have
@@ -17,15 +17,17 @@ import numpy as np
 
 from pubpriv.estimators.gaussian.shells import RATIO
 
-_STANDS_OUT, _FIRST = 2.5, 3.0
+_STANDS_OUT, _FIRST = 2.5, 3.2
 """Shells count one beyond another while their rows are more than so many sds; the first beyond a Gaussian core, where
 none is expected, needs more."""
 
-_GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
-"""Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
+_GROUP, _WINDOW = 4.0, 6
+"""Up to WINDOW adjacent shells with sqrt(GROUP^2 + log(harm)) sds together count, too. Counting them makes the mean
+square error so many times as large, and the chance that they are nothing but noise falls as the root of that."""
 
-_FAINT = 3.75
-"""A group with so many sds together that does not count is feared: noise alone makes one in 0.4% of tables."""
+_FAINT, _FEARLESS = 3.75, 0.3
+"""A group with sqrt(FAINT^2 + FEARLESS log(harm)) sds together that does not count is feared: noise alone makes one in
+0.1% of tables. At one bar for all, most of these would lie at distances that hardly any row of a table has."""
 
 UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
@@ -119,7 +121,8 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         gaussian: whether the core is a Gaussian's, so that nothing is expected beyond it.
         n: whole rows.
     """
-    last = last_shell(shells.rows / shells.rows_sd, gaussian)
+    known = known_to(shells, n)
+    last = last_shell(shells.rows / shells.rows_sd, gaussian, known)
     empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
     group = int(empty[-1]) + 1 if len(empty) else 0
     lengths, sds = shell_lengths(shells, n, group)
@@ -135,7 +138,7 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         beyond, beyond_sd, endless = _expected_beyond(
             found, noise, share, at, min(first, at), _ENDS_APART if group else _ENDS
         )
-    beyond_sd = math.hypot(beyond_sd, _feared(shells, last, n))
+    beyond_sd = math.hypot(beyond_sd, _feared(shells, last, _harm(known, last), n))
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
@@ -158,36 +161,64 @@ def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray,
     return weight * shells.trace + (1 - weight) * counted, sd
 
 
-def last_shell(clear: np.ndarray, gaussian: bool) -> int:
-    """Count the shells that hold rows, by the sds `clear` (shells,) by which they stand out."""
+def known_to(shells: Shells, n: float) -> np.ndarray:
+    """Give mean square errors (shells,) of the squared length up to the end of each shell, by noise and sampling."""
+    lengths, sds = shell_lengths(shells, n)
+    return np.asarray(np.cumsum(np.maximum(sds, _NOTHING) ** 2 + np.maximum(lengths, 0.0) * shells.middle / n))
+
+
+def last_shell(clear: np.ndarray, gaussian: bool, known: np.ndarray) -> int:
+    """Count the shells that hold rows.
+
+    Args:
+        clear: (shells,) sds by which they stand out.
+        gaussian: whether none is expected to hold any.
+        known: (shells,) see `known_to`.
+    """
     last = 0
     found: int | None = 0
     while found is not None:
         last = found
         while last < len(clear) and clear[last] > (_FIRST if gaussian and not last else _STANDS_OUT):
             last += 1
-        found = _next_group(clear, last)
+        found = _next_group(clear, last, _harm(known, last))
     return last
 
 
-def _next_group(clear: np.ndarray, last: int) -> int | None:
-    """The end of the nearest group beyond `last` that stands out together; None if there is none."""
+def _next_group(clear: np.ndarray, last: int, harm: np.ndarray) -> int | None:
+    """The end of the nearest group beyond `last` that stands out together; None if there is none.
+
+    Args:
+        clear: (shells,) sds by which shells stand out.
+        last: how many count before.
+        harm: (shells,) see `_harm`.
+    """
     for end in range(last + 1, len(clear) + 1):
+        least = math.sqrt(_GROUP**2 + float(harm[end - 1]))
         for width in range(1, min(_WINDOW, end - last) + 1):
-            group, empty = clear[end - width : end], end - width - last
-            if group.sum() / math.sqrt(width) > _GROUP + _GAP * empty and group[-1] > 1:
+            group = clear[end - width : end]
+            if group.sum() / math.sqrt(width) > least and group[-1] > 1:
                 return end
     return None
 
 
-def _feared(shells: Shells, last: int, n: float) -> float:
+def _harm(known: np.ndarray, last: int) -> np.ndarray:
+    """Give logarithms (shells,) of how many times as large the mean square error is up to the end of each shell."""
+    return np.asarray(np.log(known / known[max(last - 1, 0)]))
+
+
+def _feared(shells: Shells, last: int, harm: np.ndarray, n: float) -> float:
     """Mean squared length, per row, of the clearest group beyond `last` that stands out, but not enough to count."""
     rows, sds = shells.rows, shells.rows_sd
     groups = [(begin, begin + width) for width in range(1, _WINDOW + 1) for begin in range(last, len(rows) - width + 1)]
-    clear = [float(rows[a:b].sum()) / math.sqrt(float((sds[a:b] ** 2).sum())) for a, b in groups]
-    if not clear or max(clear) < _FAINT:
+    above = [
+        float(rows[a:b].sum()) / math.sqrt(float((sds[a:b] ** 2).sum()))
+        - math.sqrt(_FAINT**2 + _FEARLESS * float(harm[b - 1]))
+        for a, b in groups
+    ]
+    if not above or max(above) < 0:
         return 0.0
-    begin, end = groups[int(np.argmax(clear))]
+    begin, end = groups[int(np.argmax(above))]
     return float(np.maximum(rows[begin:end] * shells.middle[begin:end], 0.0).sum()) / n
 
 

@@ -73,7 +73,7 @@ class PublicShape:
 
     @property
     def counts(self) -> bool:
-        """Whether all columns count: where others do not, they may have any tail."""
+        """Tell whether all columns count: where others do not, they may have any tail."""
         return bool(self.counting) and all(self.counting)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from benchmarks import intervals
 from benchmarks.tables import HEALTH, LOGGED, Row, bench, cells, errors, measured
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
@@ -13,8 +14,8 @@ from pubpriv.estimators.gaussian.cutting import cut
 from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.plan import table_plan
 from pubpriv.estimators.gaussian.shell_shapes import leant
-from pubpriv.estimators.gaussian.shells import Histogram, clipped_off, histogram_edges
-from pubpriv.estimators.gaussian.table_moments import _unclipped
+from pubpriv.estimators.gaussian.shells import Cut, Histogram, clipped_off, histogram_edges
+from pubpriv.estimators.gaussian.table_moments import _whole_again
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.privacy.budgets import Purse
 
@@ -140,21 +141,44 @@ def test_noise_that_adds_up_over_bins_does_not_move_the_end_of_the_core():
 def test_what_a_strong_direction_leaves_keeps_its_own_shape():
     """Sampling moves the rest of a shell as far as there is of the rest, and not of the whole shell."""
     second = np.diag([1.2, 0.12, 0.06, 0.1, 0.06])
-    share = leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5)).second
+    share = leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5), np.ones(5)).second
     assert np.trace(share) == pytest.approx(1.54, abs=0.01)
     assert share[1, 1] - share[2, 2] > 0.03
 
 
 def test_what_a_strong_direction_leaves_may_be_noise():
     """A trace whose noise is as large as what is left of it has no width in other directions."""
-    share = leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5)).second
+    share = leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5), np.ones(5)).second
     assert np.diag(share) == pytest.approx([1.2, 0, 0, 0, 0], abs=1e-9)
 
 
 def test_what_is_clipped_off_has_the_shape_of_the_shell():
-    """Second moments grow with their trace, at most by a fifth, where that is no noise."""
-    found = _unclipped(np.array([1.0, 1.0, 1.0, -1.0]), np.array([0.1, 0.1, 0.3, 0.1]), np.array([0.1, 0.9, 0.1, 0.1]))
-    assert found == pytest.approx([1.1, 1.2, 1, 1])
+    """Second moments grow with what is left of a shell, at most by a fifth, where its shape is no noise."""
+    lost, left = np.array([0.1, 0.9, 0.1, 0.1]), np.array([1.0, 1.0, 0.5, 0.0])
+    found, sds = _whole_again(lost, lost / 2, left)
+    assert found == pytest.approx([1.1, 1.2, 1.2, 1])
+    assert sds == pytest.approx([0.05, 0.45, 0.1, 0])
+
+
+def test_rows_that_begin_in_the_outer_half_of_a_shell_may_all_lie_at_its_end():
+    """Sixty rows there and none before are clipped by an amount that is known less well than of a tail that fades."""
+    n, d, sd = 4000.0, 5, 7.5
+    edges = histogram_edges(n, d)
+    where = Cut(False, 1.0, 0.0, edges[10::2], (edges[10], *edges[11::2], 1.5 * edges[-1]))
+    counts = np.zeros(len(edges) + 1)
+    counts[10:13] = 3700, 60, 60
+    fading = clipped_off(Histogram(edges, tuple(counts), sd), where, n)
+    counts[11] = 0
+    lost, sds = clipped_off(Histogram(edges, tuple(counts), sd), where, n)
+    assert lost[0] == fading[0][0]
+    assert sds[0] > 1.9 * fading[1][0]
+
+
+@pytest.mark.parametrize("seed", [261019, 261028, 261041, 261048])
+def test_one_long_column_of_twenty_is_told_or_flagged(seed):
+    """How far rows far out in it reach beyond the clip, and that there are some where their count does not tell."""
+    run = intervals.measured(intervals.Task("gaussian", "odd-1-far-20", 5000, 20, 60, "zcdp:0.5", seed))
+    assert run["variances"]["covered"][0] or run["flagged"]
 
 
 def test_a_bench_without_its_file_says_so():

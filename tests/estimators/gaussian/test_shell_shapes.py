@@ -5,7 +5,7 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.laws import LAWS
-from pubpriv.estimators.gaussian.shell_shapes import aimed_traces, beside, leant, shape_variances, unlike
+from pubpriv.estimators.gaussian.shell_shapes import added_to, aimed_traces, beside, leant, shape_variances, unlike
 
 D, SD = 20, 0.03
 
@@ -20,7 +20,7 @@ def leaning(sizes, seed):
     """What a shell with these second moments of its columns is taken for, and what was released; even ones expected."""
     released = noisy(np.diag(sizes), np.random.default_rng(seed))
     total = float(np.sum(sizes))
-    return leant(released, total, np.eye(D) / D, SD, 0.1, np.eye(D)), released
+    return leant(released, total, np.eye(D) / D, SD, 0.1, np.eye(D), np.ones(D)), released
 
 
 def test_columns_that_stand_out_keep_their_size():
@@ -41,6 +41,17 @@ def test_noise_is_no_shape():
     assert square / 2 < np.mean([one.on.mean() for one in found]) < 0.5
 
 
+def test_noise_that_is_louder_than_a_column_is_no_shape():
+    """Rows of one column in a far shell, whose noise is twenty times the variances of the others: these hardly grow."""
+    generator, second = np.random.default_rng(3), np.diag([70.0, 0.01, 0.01, 0.01, 0.01, 0.01])
+    shape, known = second / np.trace(second), np.array([100.0, 1, 1, 1, 1, 1])
+    grown = [
+        np.diag(leant(noisy(second, generator, 20.0), 70.0, shape, 20.0, 0.1, np.eye(6), known).second)[1:].max()
+        for _ in range(200)
+    ]
+    assert np.mean(np.array(grown) > 1) < 0.05
+
+
 def test_errors_of_shapes_are_those_of_their_noise():
     """Variances of entries in the table's units, over draws of noise along the columns and across."""
     generator = np.random.default_rng(0)
@@ -55,6 +66,14 @@ def test_rows_that_one_cell_took_to_a_shell_have_their_other_cells_there():
     shell, riding = np.diag([2.0, 0.1, 0.1]), 0.1 * np.eye(3)
     assert beside(shell, riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
     assert beside(riding, 2 * riding, np.eye(3)) == pytest.approx(np.eye(3) / 3)
+
+
+def test_a_tail_before_counts_for_less_where_chance_does_not_explain_a_shell():
+    """Forty rows of one column are the shape of what lies beyond; forty that are as even as the tail hardly move it."""
+    even, one = np.eye(D) / D, np.diag(np.arange(D) == 0) * 1.0
+    assert added_to(even, one, 40.0, np.eye(D))[0, 0] > 0.95
+    near = np.diag(np.where(np.arange(D) < 10, 0.06, 0.04))
+    assert np.diag(added_to(even, near, 40.0, np.eye(D))) == pytest.approx((np.diag(near) + 1 / D) / 2)
 
 
 def test_few_long_columns_tell_a_shell_with_less_noise():
