@@ -5,6 +5,7 @@ second moment of every component are one release (Bie, Kamath and Singhal 2022, 
 that make it private: no |C_i| as a public n, and a replaced record may change two components).
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -67,6 +68,7 @@ class Round:
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
         outside: rows of no component; None: the round did not tell them apart.
         tails: what was made of the tails of components; None: nothing.
+        radius: that whitened records were clipped to.
     """
 
     mixture: Mixture
@@ -79,6 +81,7 @@ class Round:
     moved: tuple[float, ...] = ()
     outside: Outside | None = None
     tails: Tails | None = None
+    radius: float = math.inf
 
     @property
     def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
@@ -97,7 +100,7 @@ class Round:
 
     @property
     def hold(self) -> tuple[bool, ...]:
-        """Whether each component holds rows that stand out of the noise."""
+        """Tell whether each component holds rows that stand out of the noise."""
         return tuple(count > _SMALLEST * self.count_sd + 1 for count in self.counts)
 
     def noise(self, kind: str) -> tuple[float, ...]:
@@ -160,8 +163,9 @@ class _RoundAnswer:
         regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
         answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
-        asked, k, beyond = answer.question, len(cells.frames), answer.values["count"][len(cells.frames) :]
-        values = {name: part[: len(part) * k // asked.partition.n_regions] for name, part in answer.values.items()}
+        asked, k = answer.question, len(cells.frames)
+        own, beyond = np.split(answer.values["count"], [k])
+        values = {**answer.values, "count": own}
         counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
         return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture)
 
@@ -190,7 +194,7 @@ class _RoundAnswer:
         """The round that ends with these means and covariances, in standard coordinates."""
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
         noise = self.noise["count"], self.noise["sum"], moment_sd
-        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start)
+        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start, radius=self.radius)
 
 
 @step(title="per-component estimation", private=True)
@@ -219,10 +223,10 @@ def estimate_components(
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, counts, regions)
-    return _settled(partial(_full, scaling, mixture, floors, counts), seen, scaling, counts)
+    return _settled(partial(_full, scaling, mixture, floors), seen, scaling, counts)
 
 
-def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
+def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
     """Make a round with full covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     # records that a component has only because it must not be smaller look like those of the last estimate
@@ -244,25 +248,32 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, laws: CountLaws | 
         spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
-    return _tied(seen.round(means, covariances, noise["moment"]), scaling, laws, seen)
+    return seen.round(means, covariances, noise["moment"])
 
 
-def _tied(found: Round, scaling: Scaling, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
-    """Give two-valued columns of a round the variances that their means tell, if the measured ones allow that."""
-    if laws is None:
+_Reader = Callable[[_RoundAnswer, CountLaws | None], Round]
+"""Makes a round of an answer, by laws of counts or as of Gaussian rows."""
+
+
+def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
+    """Make a round with the variances that means of columns tell that have two values, where it does not deny these."""
+    found = read(seen, laws)
+    if laws is None or not laws.two_valued or "moment" not in seen.values:
         return found
-    sds = seen.diagonal(scaling)[1] ** 2 * (seen.noise["moment"] / seen.counts)[:, None]
-    return replace(found, mixture=laws.tied(scaling, found.mixture, sds, seen.counts))
+    roots, per = seen.diagonal(scaling)[1], seen.counts[:, None]
+    sds = roots * seen.noise["sum"] / per, roots**2 * seen.noise["moment"] / per
+    upheld = laws.upheld(scaling, found.mixture, *sds)
+    found = found if upheld == laws else read(seen, upheld)
+    return replace(found, mixture=upheld.tied(scaling, found.mixture))
 
 
-def _settled(
-    read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None
-) -> Round:
+def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:
     """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
 
     Without odd rows among those of components, too, where it tells of such rows outside.
     """
     frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
+    read = partial(_tied, reader, scaling, laws)
     found, changes, odd = read(seen), list[float](), None
     cells = seen.partition if isinstance(seen.partition, Cells) else None
     if sorting is not None and len(seen.beyond):
@@ -322,10 +333,10 @@ def estimate_diagonal(
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask, counts)
-    return _settled(partial(_diagonal, scaling, floors, counts), seen, scaling, counts)
+    return _settled(partial(_diagonal, scaling, floors), seen, scaling, counts)
 
 
-def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
+def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
     """Make a round with diagonal covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
@@ -342,7 +353,7 @@ def _diagonal(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _R
     variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, LOUDEST)[:, None])
     released = np.maximum(roots**2 * variances, np.array(floors))
     covariances = [np.diag(own) for own in released]
-    return _tied(seen.round(centers + roots * shifts, covariances, noise["moment"]), scaling, laws, seen)
+    return seen.round(centers + roots * shifts, covariances, noise["moment"])
 
 
 @step(title="per-component estimation", private=True)
@@ -357,10 +368,10 @@ def estimate_spherical(
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask, counts)
-    return _settled(partial(_spherical, scaling, floors, counts), seen, scaling, counts)
+    return _settled(partial(_spherical, scaling, floors), seen, scaling, counts)
 
 
-def _spherical(scaling: Scaling, floors: Floors, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
+def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
     """Make a round with spherical covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)

@@ -7,6 +7,7 @@ component here has a least value in each column, and counts of Poisson's law abo
 Source: Celeux and Govaert 1991, classification by likelihood for discrete rows.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,13 @@ _STARTS, _PASSES = 20, 20
 _ELSEWHERE = 0.01
 """Share of a component's rows that may have any value."""
 
-_TOGETHER = 0.5
-"""Nats by which components foretell a row better than columns by themselves do, in those that their names are worth."""
+_TOGETHER, _CLEARLY = 0.25, 3.0
+"""Nats by which components foretell a row better than columns by themselves do, in those that their names are worth;
+and in standard errors over rows. Of 330 tables of sixty rows without components none had more than 2.4 of these."""
+
+_PARTS = 5
+"""Rows are foretold a part at a time, by all other parts: half of sixty rows show too little of three components that
+lie two steps apart."""
 
 _FEWEST = 3
 """Rows of a cluster, at least."""
@@ -40,12 +46,8 @@ def count_clusters(rows: np.ndarray, clusters: int) -> np.ndarray | None:
     """
     if clusters < 2 or len(rows) < clusters * _FEWEST:
         return None
-    steps = lattices(rows)
-    low, width = rows.min(axis=0), np.ptp(rows, axis=0)
-    if not steps.any() or ((steps == 0) & (width > 0)).any() or (width > _MOST_LEVELS * steps).any():
-        return None
-    codes = np.rint((rows - low) / np.where(steps > 0, steps, 1.0)).astype(int)
-    if not _may_count(codes, clusters):
+    codes = _codes(rows)
+    if codes is None or not _heaped(codes, clusters):
         return None
     found = _found(codes, clusters, codes.max() + 1)
     held = np.bincount(found.labels, minlength=clusters).min() >= _FEWEST
@@ -54,25 +56,36 @@ def count_clusters(rows: np.ndarray, clusters: int) -> np.ndarray | None:
 
 
 def _foretold(codes: np.ndarray, clusters: int) -> bool:
-    """Tell whether clusters of either half of the rows foretell how columns of the other depend on each other.
+    """Tell whether clusters of most rows foretell how columns of the others depend on each other.
 
     Any column can be cut by its values; only components make several columns change together. What independent columns
     of the same shares say less of a row is up to d - 1 times what a component's name would say.
     """
-    order, gains = np.random.default_rng(1).permutation(len(codes)), []
+    part = np.random.default_rng(1).permutation(len(codes)) % _PARTS
     levels, columns = codes.max() + 1, np.arange(codes.shape[1])
-    for half in (0, 1):
-        seen, others = codes[order[half::2]], codes[order[1 - half :: 2]]
+    gains = np.empty(len(codes))
+    for out in range(_PARTS):
+        seen, others = codes[part != out], codes[part == out]
         found = _found(seen, clusters, levels)
         alone = np.stack([np.bincount(column, minlength=levels) for column in seen.T]) + 1 / levels
         shares = np.log(alone / alone.sum(axis=1, keepdims=True))
         name = -found.weights @ np.log(found.weights)
         together = np.logaddexp.reduce(_joint(others, found.tables, found.weights), axis=1)
-        gains.append(float((together - shares[columns, others].sum(axis=1)).mean()) / float(name))
-    return bool(min(gains) > _TOGETHER)
+        gains[part == out] = (together - shares[columns, others].sum(axis=1)) / float(name)
+    error = float(gains.std()) / math.sqrt(len(gains))
+    return bool(gains.mean() > max(_TOGETHER, _CLEARLY * error))
 
 
-def _may_count(codes: np.ndarray, clusters: int) -> bool:
+def _codes(rows: np.ndarray) -> np.ndarray | None:
+    """Count steps of rows (m, d) from the least value of each column; None: one is on no lattice, or counts too far."""
+    steps = lattices(rows)
+    low, width = rows.min(axis=0), np.ptp(rows, axis=0)
+    if not steps.any() or ((steps == 0) & (width > 0)).any() or (width > _MOST_LEVELS * steps).any():
+        return None
+    return np.asarray(np.rint((rows - low) / np.where(steps > 0, steps, 1.0)).astype(int))
+
+
+def _heaped(codes: np.ndarray, clusters: int) -> bool:
     """Tell whether so many values of each column have as many rows as the least values of components that count."""
     commonest = [np.sort(np.bincount(column))[-clusters:].sum() for column in codes.T]
     return bool(min(commonest) >= HEAPED * len(codes))

@@ -8,7 +8,7 @@ Columns depend on one another as Gaussian ones of the same covariance do. Public
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -17,7 +17,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, View
 from pubpriv.estimators.gaussian.count_laws import panjer
-from pubpriv.estimators.lattice import lattice
+from pubpriv.estimators.lattice import count_steps
 from pubpriv.estimators.mixture.linear import floored
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture, log_density
@@ -36,14 +36,14 @@ so many rows at its least value seldom leaves the next one out, and columns of a
 _LEAST = 1e-3
 """Means and variances in steps are at least this."""
 
+_CLEARLY, _ROOM = 4.0, 0.05
+"""So many sds contradict that a column has two values: of noise, and of what a few rows of other components, or a third
+value as rare as no public row has it, add to a variance, as a part of it."""
+
 _CELLS, _FEWEST, _MOST = 100_000, 5_000, 10_000
 """Rows that stand for a component's: so many cells, within these bounds, ..."""
 
-_CLEARLY, _SPREAD = 4.0, 2.0
-"""So many sds contradict that a column has two values; the sampling error of a variance is SPREAD of it over the root
-of the rows, as of counts with a long tail."""
-
-_PASSES = 5
+PASSES = 5
 """... as often as what they lose to the clip is put back, ..."""
 
 _TINY = 1e-3
@@ -84,11 +84,9 @@ class CountLaws:
         """
         if len(public) < len(mixture.weights):
             return None
-        steps = []
-        for column in public.T:
-            steps.append(lattice(column))
-            if not steps[-1]:
-                return None
+        steps = count_steps(public)
+        if not steps.all():
+            return None
         weights, means, covariances = mixture.arrays
         k = len(weights)
         each = [log_density(weights[[j]], means[[j]], covariances[[j]], public) for j in range(k)]
@@ -96,11 +94,11 @@ class CountLaws:
         if len(np.unique(owners)) < k:
             return None
         origins = np.array([[_heap(column) for column in public[owners == j].T] for j in range(k)])
-        above = (public - origins[owners]) / np.array(steps)
+        above = (public - origins[owners]) / steps
         if not counting(above):
             return None
         two = (above < 1.5).all(axis=0)
-        return cls(tuple(map(tuple, origins.tolist())), tuple(steps), tuple(two.tolist()) if two.any() else ())
+        return cls(tuple(map(tuple, origins.tolist())), tuple(steps.tolist()), tuple(two.tolist()) if two.any() else ())
 
     def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
         """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""
@@ -130,33 +128,47 @@ class CountLaws:
         least = _POOLED * np.minimum(pooled, steps**2) + steps**2 / m
         return Mixture.of(weights, means, [floored(covariance, least) for covariance in covariances])
 
-    def tied(self, scaling: Scaling, mixture: Mixture, sds: np.ndarray, counts: np.ndarray) -> Mixture:
-        """A mixture, in standard coordinates, with the variances that means of two-valued columns determine.
-
-        Public rows may be too few to show a third value: columns whose measured variances clearly contradict that they
-        have two are left as they are.
-
-        Args:
-            scaling: of the standard coordinates.
-            mixture: as measured.
-            sds: (k, d) of the noise in its variances.
-            counts: (k,) rows of the components.
-        """
+    def tied(self, scaling: Scaling, mixture: Mixture) -> Mixture:
+        """A mixture, in standard coordinates, with the variances that means of two-valued columns determine."""
         if not self.two_valued:
             return mixture
         weights, means, covariances = mixture.arrays
         implied = self.implied_variances(scaling.undo(mixture).arrays[1]) / np.array(scaling.scale) ** 2
-        measured = np.einsum("kii->ki", covariances)
-        surprise = (measured - implied) / np.hypot(sds, _SPREAD * measured / np.sqrt(counts)[:, None])
-        two = np.array(self.two_valued) & (surprise.sum(axis=0) < _CLEARLY * math.sqrt(len(weights)))
-        factors = np.sqrt(np.where(two, implied / measured, 1.0))
+        factors = np.sqrt(np.where(self.two_valued, implied / np.einsum("kii->ki", covariances), 1.0))
         return Mixture.of(weights, means, covariances * factors[:, :, None] * factors[:, None, :])
 
-    def ties(self, mixture: Mixture) -> np.ndarray:
-        """Tell which columns (d,) of a mixture, in the table's own units, have the variances that means tell."""
+    def upheld(self, scaling: Scaling, mixture: Mixture, mean_sds: np.ndarray, variance_sds: np.ndarray) -> "CountLaws":
+        """Keep two values only in columns whose measured variances do not clearly contradict that they have two.
+
+        Public rows may be too few to show a third value. Variances of rows of two values are those that the rows' own
+        mean determines, to the last bit: both differ by noise only.
+
+        Args:
+            scaling: of the standard coordinates.
+            mixture: in these, as measured by these laws.
+            mean_sds: (k, d) of the noise in its means.
+            variance_sds: (k, d) of the noise in its variances.
+        """
+        if not self.two_valued:
+            return self
+        _, means, covariances = scaling.undo(mixture).arrays
+        scale, measured = np.array(scaling.scale), np.einsum("kii->ki", covariances)
+        implied = self.implied_variances(means)
+        slope = (1 - 2 * self.chances(means)) * np.array(self.steps)
+        noise = np.hypot(scale**2 * variance_sds, slope * scale * mean_sds)
+        surprise = (measured - implied) / np.hypot(noise, _ROOM * measured)
+        return self._of_two(surprise.sum(axis=0) < _CLEARLY * math.sqrt(len(means)))
+
+    def in_force(self, mixture: Mixture) -> "CountLaws":
+        """Keep two values only in columns that have the variances of two in a mixture, in the table's own units."""
         _, means, covariances = mixture.arrays
         alike = np.isclose(np.einsum("kii->ki", covariances), self.implied_variances(means), rtol=1e-6)
-        return np.asarray(alike.all(axis=0) & np.array(self.two_valued))
+        return self._of_two(alike.all(axis=0))
+
+    def _of_two(self, two: np.ndarray) -> "CountLaws":
+        """Keep two values only in columns (d,) of these."""
+        kept = two & np.array(self.two_valued or False)
+        return replace(self, two_valued=tuple(kept.tolist()) if kept.any() else ())
 
     def implied_variances(self, means: np.ndarray) -> np.ndarray:
         """Give the variances (k, d) of two-valued columns with these means (k, d), in the table's own units."""
@@ -172,7 +184,8 @@ class CountLaws:
 
         Mixture and rows are in standard coordinates.
         """
-        rows = self.rows_of_each(scaling.undo(mixture))
+        model = scaling.undo(mixture)
+        rows = self.in_force(model).rows_of_each(model)
         return scaling.apply(rows), cells.assign(View(rows.reshape(-1, rows.shape[-1]).T))
 
     def cells(self, scaling: Scaling, mixture: Mixture) -> Cells:
@@ -205,8 +218,8 @@ class CountLaws:
         """
         origin, matrix = frame.dense()
         colour = np.linalg.inv(matrix)
-        mean, covariance, put_back = shift, spread, 1 / (1 + (sd / _LOUD) ** 2)
-        for _ in range(_PASSES):
+        mean, covariance, put_back = shift, spread, part_put_back(sd)
+        for _ in range(PASSES):
             held = floored(covariance, _TINY)
             rows = self._rows(component, origin + colour @ mean, colour @ held @ colour.T, self._count)
             z = (rows - origin) @ matrix.T
@@ -224,23 +237,17 @@ class CountLaws:
         found = [self.unclipped(j, frame, radius, shift, np.diag(own), sd) for j, (frame, shift, own, sd) in parts]
         return np.array([mean for mean, _ in found]), np.array([np.diag(spread) for _, spread in found])
 
-    def excess(self, mixture: Mixture) -> np.ndarray:
-        """Excess kurtosis (k, d) of the columns of each component."""
-        _, means, covariances = mixture.arrays
-        found = np.empty_like(means)
-        for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
-            for i, shares in enumerate(self._shares(j, mean, np.sqrt(np.diag(covariance)))):
-                off = np.arange(len(shares)) - shares @ np.arange(len(shares))
-                found[j, i] = shares @ off**4 / (shares @ off**2) ** 2 - 3
-        return found
+    def counts(self, component: int, rows: np.ndarray) -> np.ndarray:
+        """Counts (m, d) of rows (m, d) of a component."""
+        return np.asarray(np.rint((rows - np.array(self.origins[component])) / np.array(self.steps)).astype(int))
 
     @property
     def _count(self) -> int:
         """How many rows stand for a component's."""
         return min(max(_CELLS // len(self.steps), _FEWEST), _MOST)
 
-    def _shares(self, component: int, mean: np.ndarray, sds: np.ndarray) -> list[np.ndarray]:
-        """Shares of the counts 0, 1, ... of each column."""
+    def shares(self, component: int, mean: np.ndarray, sds: np.ndarray) -> list[np.ndarray]:
+        """Shares of the counts 0, 1, ... of each column, of a component with that mean (d,) and these `sds` (d,)."""
         steps = np.array(self.steps)
         means = np.maximum((mean - np.array(self.origins[component])) / steps, _LEAST)
         shares = [panjer(*each) for each in zip(means, np.maximum((sds / steps) ** 2, _LEAST), strict=True)]
@@ -258,9 +265,14 @@ class CountLaws:
         generator, column = np.random.default_rng([component, seed]), ndtri((np.arange(count) + 0.5) / max(count, 1))
         even = np.stack([generator.permutation(column) for _ in sds], axis=1)
         ranks = ndtr(even @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
-        shares = self._shares(component, mean, sds)
+        shares = self.shares(component, mean, sds)
         counts = [np.searchsorted(np.cumsum(own)[:-1], rank) for own, rank in zip(shares, ranks.T, strict=True)]
         return np.asarray(np.array(self.origins[component]) + np.array(self.steps) * np.stack(counts, axis=1))
+
+
+def part_put_back(sd: float) -> float:
+    """Tell what part of what a clip took is put back, with noise `sd` in a whitened variance."""
+    return 1 / (1 + (sd / _LOUD) ** 2)
 
 
 def counting(above: np.ndarray) -> bool:

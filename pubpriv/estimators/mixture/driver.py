@@ -148,7 +148,9 @@ def _whole(
     few = last.outside is None or last.outside.few(curator.n_rows)
     sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
-    return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
+    return released(
+        model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt, model.fit.rows
+    )
 
 
 @dataclass(frozen=True)
@@ -170,14 +172,16 @@ def _judged(
     public = public or run(public_model, scene.rows, scaling, len(last.counts))
     fallback = shaped(public, scene.covariance_type, scaling)
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
-    guard = run.at("", shape)(prefer, scaling, scene.held(last.mixture), scene.held(fallback), plan.guard, ahead)
+    rugged = scene.rugged(last.mixture)
+    two = (last.mixture, fallback) if rugged else (scene.held(last.mixture), scene.held(fallback))
+    guard = run.at("", shape)(prefer, scaling, *two, plan.guard, ahead, rugged)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
     if guard.clear and scene.counts(chosen) is None:
-        n, clumped = run.curator.n_rows, run.curator.size.widening**2
-        last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, n, clumped))
+        clumped = run.curator.size.widening**2
+        last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, round(fit.rows), clumped))
         chosen = replace(chosen, covariances=last.mixture.covariances)
     return _Judged(chosen, fallback, guard, fit, last)
 

@@ -108,7 +108,7 @@ def explained(
     """
     partitions = shells_about(scaling.cells_for_lengths(mixture)), shells_inside(scaling.cells_for_lengths(several))
     shells, cells = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
-    n = curator.n_rows
+    n = shells.rows
     judged = [divergence(each.seen, each.predicted, each.sd, n, each.clumped) for each in (shells, cells)]
     (of_shells, shells_limit), (of_cells, cells_limit) = judged
     by_shell = shells.by_shell(shells.seen)

@@ -1,4 +1,4 @@
-"""What a run of the default method tells beside its numbers: public facts and released answers."""
+"""What a run of the default method reports beside its numbers: public facts and released answers."""
 
 from dataclasses import asdict
 from itertools import chain
@@ -50,7 +50,7 @@ def diagnostics(
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
     # the weight of a component that holds hardly a row says nothing of how many public rows would do
     smallest = scene.settings.min_weight or (min(last.counts) / sum(last.counts) if last.held else 1 / k)
-    warnings = [*scene.scaling.notes, *advice(m, k, smallest), *verdict.warnings]
+    warnings = list(verdict.warnings)
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
@@ -58,6 +58,10 @@ def diagnostics(
     if outside is not None:
         warnings += outside.warnings(scene.run.curator.n_rows)
     warnings += [*(() if last.tails is None else last.tails.warnings), *fit.warnings]
+    if fit.rows < scene.run.curator.n_rows:
+        missing = 1 - fit.rows / scene.run.curator.n_rows
+        warnings.append(f"about {missing:.2g} of the private rows have a missing or infinite value and are left out")
+    warnings += [*scene.scaling.notes, *advice(m, k, smallest)]
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
     if climbed is not None:

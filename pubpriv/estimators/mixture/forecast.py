@@ -143,7 +143,7 @@ class MixtureCase:
             sd = plan.count_sd
             notes.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).text())
         if not self.seen and k > 1:
-            notes.append("components are taken to lie apart; with --public the public rows tell")
+            notes.append("components are taken to lie apart; with --public the public rows show whether they do")
         if self.regime.name == Regime.OVERLAPPING and k > 1:
             notes.append("components overlap in the public rows: errors are larger than predicted")
         if not self.feasible(n, purse):

@@ -2,7 +2,7 @@
 
 How many components lie apart is one question (`unknown`); how many Gaussians describe rows that overlap is another:
 that of people who compare BIC. For some numbers of components a model is measured by cheap rounds from two public
-starts, of which the private rows choose one, and a `BoundedScore` tells how much better it predicts than the components
+starts, of which the private rows choose one, and a `BoundedScore` shows how much better it predicts than the components
 that lie apart. A number is believed if its score, less half of BIC's penalty for its parameters, is above zero by two
 standard deviations of the noise. A second score compares each model with the best before it: two models of the same
 rows are so alike that it has a narrower bound and a fraction of the noise. The best one is measured again on what is
@@ -94,7 +94,7 @@ class Scored:
         return self.best is not None and self.best.advantage - (self.penalty - before.penalty) > self.best.noise
 
     def to_json(self) -> dict[str, Any]:
-        """Make of it what diagnostics tell."""
+        """Make of it what diagnostics show."""
         facts = {"nats_per_row": self.apart.advantage, "noise": self.apart.noise, "penalty": self.penalty}
         over = None if self.best is None else self.best.advantage
         return {"components": self.components, **facts, "over_best": over, "believed": self.believed, "asked": True}
@@ -117,7 +117,7 @@ class Climbed:
     chosen: int
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Make of it what diagnostics tell."""
+        """Make of it what diagnostics show."""
         return [each.to_json() for each in self.scored]
 
 

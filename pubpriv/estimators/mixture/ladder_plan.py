@@ -184,7 +184,7 @@ def plan_with_ladder(
     climbs: bool,
     coverage: tuple[str, ...] = (),
 ) -> tuple[MixturePlan, Ladder | None]:
-    """Make the plan of a run, and tell what may be tried above k components; None: nothing.
+    """Make the plan of a run, and say what may be tried above k components; None: nothing.
 
     Args:
         purse: see `MixturePlan.of`, also for all that is not listed here.

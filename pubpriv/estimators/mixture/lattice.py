@@ -20,7 +20,7 @@ def drawn_rows(mixture: Mixture, public: np.ndarray, count: int, seed: int = 0) 
     """
     laws = CountLaws.of(mixture, public)
     if laws is not None:
-        return laws.sample(mixture, count, seed)
+        return laws.in_force(mixture).sample(mixture, count, seed)
     steps = lattices(public)
     weights, means, covariances = mixture.arrays
     rows = Mixture.of(weights, means, [_sharpened(own, steps**2 / 12) for own in covariances]).sample(count, seed)

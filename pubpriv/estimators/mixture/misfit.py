@@ -50,6 +50,9 @@ _CERTAIN = 3.5
 _ODD = 0.001
 """... and from this share of all rows."""
 
+_SURELY = 4.2
+"""Sds of the noise by which fewer rows were counted than there are, where some lack values."""
+
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
 
@@ -74,7 +77,7 @@ class Background:
     scale: float
 
     @classmethod
-    def of(cls, further: float, far: float, n: int, d: int) -> "Background":
+    def of(cls, further: float, far: float, n: float, d: int) -> "Background":
         """Tell it from how many of n rows of d columns lie beyond the last two radii, above what the model predicts."""
         share = min(max(far / further, 0.0), 1.0)
         scale = next((s for s in _SCALES if beyond(d, FURTHER[1], s) >= share * beyond(d, FURTHER[0], s)), _SCALES[-1])
@@ -98,6 +101,7 @@ class Fit:
         shells: released counts, of all components together.
         predicted: counts that the model predicts.
         sds: of the noise in released counts.
+        rows: private rows without a missing value.
     """
 
     divergence: tuple[float, float]
@@ -110,10 +114,11 @@ class Fit:
     shells: tuple[float, ...]
     predicted: tuple[float, ...]
     sds: tuple[float, ...]
+    rows: float
 
     @property
     def tested(self) -> bool:
-        """Whether the noise of some component is small enough for its counts to say anything."""
+        """Tell whether the noise of some component is small enough for its counts to say anything."""
         return min(self.noise) < _TELLING
 
     @property
@@ -123,7 +128,7 @@ class Fit:
 
     @property
     def _off(self) -> tuple[bool, ...]:
-        """Whether counts contradict the model, of all components together or of one: in shells, and along axes."""
+        """Tell whether counts contradict the model, of all components together or of one: in shells, and along axes."""
         judged = zip(self.divergence, self.limits, self.contradicted, strict=True)
         return tuple(found > limit or alone for found, limit, alone in judged)
 
@@ -145,8 +150,8 @@ class Fit:
             if not self.tested:
                 return ("whether the model fits could not be tested: the noise in its covariances is too large",)
             text = (
-                "too few rows to tell whether they are Gaussian about their components: intervals of covariances are a "
-                "fifth wider for that, and may still be too narrow for rows with long tails"
+                "too few rows to tell whether they are Gaussian about their components: intervals of covariances are "
+                "wider for that, and may still be too narrow for rows with very long tails"
             )
             return (text,) if self.blunt else ()
         shells, axes = self._off
@@ -211,31 +216,32 @@ def check_fit(
     cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, last.start, noise))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
-    clear = np.array(noise) < _TELLING
-    judged = [divergence(*each.inner(clear), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]
+    clear, n = np.array(noise) < _TELLING, shells.rows
+    judged = [divergence(*each.inner(clear), each.sd, n, each.clumped) for each in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.clumped * shells.predicted[-2:].sum())
     # what the last round left out is no defect of the model, in whatever region of an axis it lies
     left_out = last.outside.count if last.outside is not None and last.outside.seen else 0.0
-    room = left_out**2 / max(float(axes.predicted.min()), 4 * axes.sd) / curator.n_rows
-    odd = clear.any() and further - left_out > max(_CERTAIN * further_sd, _ODD * curator.n_rows)
+    room = left_out**2 / max(float(axes.predicted.min()), 4 * axes.sd) / n
+    odd = clear.any() and further - left_out > max(_CERTAIN * further_sd, _ODD * n)
     return Fit(
         (judged[0][0], judged[1][0]),
         (judged[0][1], judged[1][1] + room),
-        (shells.contradicted(clear, curator.n_rows), axes.contradicted(clear, curator.n_rows, room)),
+        (shells.contradicted(clear, n), axes.contradicted(clear, n, room)),
         noise,
-        float(further) / curator.n_rows,
-        Background.of(float(further), float(far), curator.n_rows, d) if odd else None,
+        float(further) / n,
+        Background.of(float(further), float(far), n, d) if odd else None,
         shells.partition.edges,
         shells.by_shell(shells.seen),
         shells.by_shell(shells.predicted),
         tuple(np.sqrt(shells.by_shell(np.full(len(shells.seen), shells.sd**2))).tolist()),
+        n,
     )
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Released counts (regions,) of noise `sd`, and those that the model predicts.
+    """Released counts (regions,) of noise `sd`, and those that the model predicts of so many rows.
 
     Rows of one person are alike: counts vary by sampling `clumped` times as much as those of rows by themselves.
     """
@@ -244,6 +250,7 @@ class Counted:
     seen: np.ndarray
     predicted: np.ndarray
     sd: float
+    rows: float
     clumped: float = 1.0
 
     @property
@@ -257,8 +264,8 @@ class Counted:
         seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
         return seen[clear], predicted[clear]
 
-    def contradicted(self, clear: np.ndarray, n: int, room: float = 0.0) -> bool:
-        """Whether counts of a component that is `clear` contradict the model of n rows by themselves.
+    def contradicted(self, clear: np.ndarray, n: float, room: float = 0.0) -> bool:
+        """Tell whether counts of a component that is `clear` contradict the model of n rows by themselves.
 
         Among those of all others noise hid two components in one. There are two tests of each component. `room` is for
         rows that the last round left out.
@@ -295,9 +302,16 @@ def counted(
     asked, sd = answer.question, bounding_sd(answer.question, "count")
     # a resumed run answers the question that was paid for
     share = shares.result() if asked.partitions == question.partitions else _shares(asked, model, public)
-    seen, predicted = asked.split(answer.values["count"]), asked.split(curator.n_rows * share)
+    rows = _whole_rows(curator.n_rows, answer.values["count"], share, sd)
+    seen, predicted = asked.split(answer.values["count"]), asked.split(rows * share)
     clumped = curator.size.widening**2
-    return [Counted(*each, sd, clumped) for each in zip(asked.partitions, seen, predicted, strict=True)]
+    return [Counted(*each, sd, rows, clumped) for each in zip(asked.partitions, seen, predicted, strict=True)]
+
+
+def _whole_rows(n: int, counts: np.ndarray, shares: np.ndarray, sd: float) -> float:
+    """Rows without a missing value, which alone were counted: n, or as many as there seem to be if clearly fewer."""
+    seen, noise = float(counts.sum() / shares.sum()), sd * math.sqrt(len(counts)) / float(shares.sum())
+    return max(seen, 1.0) if seen < n - _SURELY * noise else n
 
 
 def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
@@ -315,7 +329,7 @@ def _drawn_counts(question: JointCounts, model: Mixture, public: np.ndarray, see
 
 
 def divergence(
-    seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clumped: float = 1.0, chance: float = _BY_CHANCE
+    seen: np.ndarray, predicted: np.ndarray, sd: float, n: float, clumped: float = 1.0, chance: float = _BY_CHANCE
 ) -> tuple[float, float]:
     """Divergence of released counts from predicted ones, and its limit where the model fits.
 

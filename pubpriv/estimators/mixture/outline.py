@@ -1,4 +1,4 @@
-"""Where public rows are, as they tell it themselves: units of distance, a reach about each row, rows that stand alone.
+"""Where public rows are, as they show themselves: units of distance, a reach about each row, rows that stand alone.
 
 Everything here is free. What private rows have to say of it is asked in `coverage`.
 """

@@ -15,6 +15,7 @@ import numpy as np
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
+from pubpriv.data.questions import Question
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask
@@ -31,6 +32,10 @@ _UNMEASURED = 2.0
 _CLEAR, _MOST = 3.0, 0.03
 """Rows of no component are reported from so many sds of their count on, and from this share of all rows on the run is
 flagged: others of their kind lie among the rows of components."""
+
+_HIDDEN = 0.01
+"""Where noise would hide this share of all rows, none are left out: a group of rows that no component explained would
+be lost without a word, and what is made of them would hang on noise. They make components wider instead."""
 
 _MAY_BE_GAUSSIAN = 0.05
 """Long tails are reported where the chance that there are none is no larger."""
@@ -67,6 +72,12 @@ def cut(cells: Cells, end: float, ask: Ask) -> Cells | ComponentShells:
     return ComponentShells(cells, tuple(end * 2.0**j for j in range(_SHELLS)), (), _SHELLS)
 
 
+def hides_many(question: Question, n: int) -> bool:
+    """Tell whether the noise of a round's counts hides more rows of no component, of n, than it may leave out."""
+    sd = float(question.noise()["count"].flat[0])
+    return _CLEAR * sd * math.sqrt(_SHELLS) > _HIDDEN * n
+
+
 def as_planned(cells: Cells, ask: Ask) -> Cells | ComponentShells:
     """Cut off what the plan's question for this ask cuts off."""
     planned = getattr(ask.question, "partition", None)
@@ -80,15 +91,15 @@ class Tails:
 
     Attributes:
         factors: by which covariances were multiplied, (k,).
-        unsure: relative sd of that.
-        excess: of the fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
+        unsure: relative sd that is to be added to their errors.
+        shift: sd that is to be added to errors of means, in standard deviations of a column.
         gaussian: chance that the rows of components are Gaussian.
         odd: chance that rows outside of components are odd ones, and not their tails.
     """
 
     factors: tuple[float, ...]
-    unsure: tuple[float, ...]
-    excess: float
+    unsure: float
+    shift: float
     gaussian: float
     odd: float
 
@@ -98,9 +109,13 @@ class Tails:
         most = max(range(len(self.factors)), key=lambda j: self.factors[j])
         if self.gaussian > _MAY_BE_GAUSSIAN:
             return ()
-        added, error = self.factors[most] - 1, 1.96 * self.unsure[most]
-        text = "rows of components have longer tails than Gaussian ones: what was cut off of them is counted in"
-        return (f"{text}, up to {added:.1%} (+- {error:.1%}) of a covariance",)
+        added, error = self.factors[most] - 1, 1.96 * self.unsure
+        text = "rows of components have longer tails than Gaussian ones"
+        if added > 0:
+            text += f": what was cut off of them is counted in, up to {added:.1%} (+- {error:.1%}) of a covariance"
+        else:
+            text += f", or odd rows lie among them: covariances may be off by {error:.1%} for that"
+        return (text,)
 
 
 @public_value

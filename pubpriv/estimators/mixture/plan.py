@@ -19,7 +19,7 @@ from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along, shells_inside
-from pubpriv.estimators.mixture.outside import cut, outside_end
+from pubpriv.estimators.mixture.outside import cut, hides_many, outside_end
 from pubpriv.estimators.mixture.rounds import (
     CROWD,
     MOMENT_SHARES,
@@ -267,10 +267,11 @@ class Blanks:
         return round_question(self.covariance_type, regions, frames, ask)
 
     def last(self, ask: Ask, measured: bool = True) -> Question:
-        """The same, and how many rows are no component's; `measured`: a round came before."""
+        """The same, and how many rows are no component's, if noise lets it; `measured`: a round came before."""
         cells, frames, _ = _regions(self.frame, self.k)
         regions = cut(cells, outside_end(self.n, self.d, measured), ask)
-        return round_question(self.covariance_type, regions, frames, ask)
+        question = round_question(self.covariance_type, regions, frames, ask)
+        return self.round(ask) if hides_many(question, self.n) else question
 
     def _cells(self, count: int) -> Cells:
         return _regions(self.frame, count)[0]

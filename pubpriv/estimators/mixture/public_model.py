@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.lattice import lattices
+from pubpriv.estimators.lattice import count_steps
 from pubpriv.estimators.mixture.count_clusters import count_clusters
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
@@ -47,7 +47,7 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
     rows = _rows(public, scaling)
     counted = count_clusters(rows, n_components)
     if counted is not None:
-        return _of_clusters(rows, counted)
+        return _of_clusters(rows, counted, count_steps(public.rows) / np.array(scaling.scale))
     settings = [s for s in _CANDIDATES if _estimable(s, len(rows), rows.shape[1], n_components)]
     if len(settings) == 1:
         return _fit(rows, n_components, settings[0], n_init=20)
@@ -62,14 +62,14 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
     return _fit(rows, n_components, max(settings, key=held_out), n_init=10 if few else 20)
 
 
-def _of_clusters(rows: np.ndarray, labels: np.ndarray) -> Mixture:
-    """A mixture of clusters of rows (m, d) by labels (m,), whose column variances no rare row contradicts."""
+def _of_clusters(rows: np.ndarray, labels: np.ndarray, steps: np.ndarray) -> Mixture:
+    """A mixture of clusters of rows (m, d) by labels (m,), with variances that no row a step (d,) off contradicts."""
     share = np.eye(labels.max() + 1)[labels]
     sizes = share.sum(axis=0)
     means = share.T @ rows / sizes[:, None]
     squares = (rows - means[labels]) ** 2
     own = (share.T @ squares + squares.mean(axis=0)) / (sizes[:, None] + 1)
-    least = np.maximum(lattices(rows) ** 2 / len(rows), FLOOR)
+    least = np.maximum(steps**2 / len(rows), FLOOR)
     return Mixture.of(sizes / len(rows), means, [np.diag(np.maximum(variances, least)) for variances in own])
 
 
@@ -172,7 +172,7 @@ _FEW: tuple[_FitShape, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
 
 
 def _estimable(setting: _FitShape, m: int, d: int, k: int) -> bool:
-    """Whether four fifths of the rows can hold k components of this shape at all."""
+    """Tell whether four fifths of the rows can hold k components of this shape at all."""
     if m * (_FOLDS - 1) // _FOLDS <= k:
         return setting[0] == "spherical"
     return m >= k * d / 2 or setting in _FEW

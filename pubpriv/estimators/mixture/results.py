@@ -11,10 +11,10 @@ components:
 | mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
 | covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
 
-These are the fourth moments of Gaussian rows; of variances those of counts, where all columns count. Where rows of no
-component are seen, others of their kind lie among those of components: how little is known of what these add to a
-variance is a third part of errors of covariances, `clipping` (see `outside`). Where too few rows tell whether they are
-Gaussian, what is not known of them is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
+These are the fourth moments of Gaussian rows; where all columns count, errors of means and variances are those of
+clipped counts (see `count_errors`). What is not known of tails of components, or of odd rows among theirs, is a third
+part of errors of means and covariances, `clipping` (see `tails` and `outside`). Where columns count and too few rows
+tell by which law, it is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
 """
 
 from dataclasses import replace
@@ -23,8 +23,10 @@ from typing import Any
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.count_errors import Clip, count_errors
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.outside import Outside, Tails
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -34,7 +36,7 @@ from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
 
 _LAW_UNKNOWN = 1.2
-"""With 500 rows of two columns, intervals of Gaussian ones held in nine cases of ten, of t with 5 degrees in seven."""
+"""Of counts: laws of tails are for columns that are none."""
 
 
 def released(
@@ -47,9 +49,11 @@ def released(
     diagnostics: dict[str, Any],
     found: bool = True,
     blunt: bool = False,
+    whole: float | None = None,
 ) -> MixtureEstimate:
-    """The model in the data's own units, components by falling weight; `blunt`: see `Fit.blunt`."""
+    """The model in the data's own units, components by falling weight; `blunt` and `whole`: see `Fit.blunt`, `rows`."""
     chosen = scaling.straight(chosen)
+    frames = scaling.cells(last.start).frames if last else ()
     last = _straight(last, scaling) if last else None
     weights, means, covariances = chosen.arrays
     order = np.argsort(-weights, kind="stable")
@@ -62,18 +66,19 @@ def released(
         _exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
     )
     statement = curator.statement()
-    errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
+    errors = _standard_errors(last, order, scaling, whole or curator.n_rows, len(rows.rows), chosen)
     errors = curator.size.widened(errors) if last else errors
     laws = CountLaws.of(mixture, rows.rows) if last else None
-    if laws is not None:
-        errors["covariances"] = _of_counts(errors["covariances"], laws.excess(mixture))
+    if last and laws is not None:
+        laws = laws.in_force(mixture)
+        errors = count_errors(errors, laws, mixture, _clip(last, frames, order))
         if kind != "spherical" and laws.two_valued:
             errors["covariances"] = _of_two_values(errors, laws, mixture, len(rows.rows))
     if last and last.outside is not None and last.outside.seen:
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
     if last and last.tails is not None:
-        errors["covariances"] = _with_tails(last.tails, errors["covariances"], own, order)
-    if blunt and last:
+        errors = _with_tails(last.tails, errors, own, order)
+    elif blunt and last:
         errors["covariances"] = _wider(**errors["covariances"])
     return MixtureEstimate(
         mixture=mixture,
@@ -96,7 +101,7 @@ def _straight(last: Round, scaling: Scaling) -> Round:
 
 
 def _standard_errors(
-    last: Round | None, order: np.ndarray, scaling: Scaling, n: int, m: int, chosen: Mixture
+    last: Round | None, order: np.ndarray, scaling: Scaling, n: float, m: int, chosen: Mixture
 ) -> dict[str, Any]:
     """{"weights" (k,), "means" (k, d), "covariances" (k, d, d)}: {"sampling", "privacy"}, in the data's units.
 
@@ -137,11 +142,9 @@ def _standard_errors(
     }
 
 
-def _of_counts(errors: dict[str, np.ndarray], excess: np.ndarray) -> dict[str, np.ndarray]:
-    """Give sampling errors of variances the fourth moments of counts, from their excess kurtosis (k, d)."""
-    sampling = errors["sampling"].copy()
-    np.einsum("kii->ki", sampling)[:] *= np.sqrt(1 + excess / 2)
-    return errors | {"sampling": sampling}
+def _clip(last: Round, frames: tuple[Frame, ...], order: np.ndarray) -> Clip:
+    """Tell how a round clipped the rows of components, in `order`; its frames are not."""
+    return Clip(tuple(frames[j] for j in order), last.radius, last.moment_sd / np.array(last.counts)[order])
 
 
 def _of_two_values(errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int) -> dict[str, np.ndarray]:
@@ -152,14 +155,14 @@ def _of_two_values(errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m:
     """
     weights, means, _ = mixture.arrays
     chances, steps, parts = laws.chances(means), np.array(laws.steps), {}
-    tied, unseen = laws.ties(mixture), chances**2 * np.exp(-m * (weights @ chances**2) / 2)
+    unseen = chances**2 * np.exp(-m * (weights @ chances**2) / 2)
     for name, found in errors["covariances"].items():
         off, part = errors["means"][name], found.copy()
         own = np.einsum("kii->ki", part)
         brought = np.hypot((1 - 2 * chances) * steps * off, np.sqrt(2) * off**2)
         if name == "sampling":
             brought = np.hypot(brought, unseen * steps**2)
-        own[:] = np.where(tied, brought, own)
+        own[:] = np.where(laws.two_valued, brought, own)
         parts[name] = part
     return parts
 
@@ -170,18 +173,21 @@ def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.n
     return np.asarray(np.array(outside.unsure)[order, None, None] * roots[:, :, None] * roots[:, None, :])
 
 
-def _with_tails(
-    tails: Tails, errors: dict[str, np.ndarray], covariances: np.ndarray, order: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Give errors of covariances (k, d, d), all in `order`, what is not known of the tails of components."""
-    factors, unsure = (np.array(values)[order, None, None] for values in (tails.factors, tails.unsure))
+def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, order: np.ndarray) -> dict[str, Any]:
+    """Give errors what is not known of the tails of components; covariances (k, d, d), all in `order`."""
+    means, found = errors["means"], errors["covariances"]
     roots = np.sqrt(np.einsum("kii->ki", covariances))
-    lost = unsure * roots[:, :, None] * roots[:, None, :]
-    return {
-        "sampling": errors["sampling"] * np.sqrt(1 + tails.excess / 2),
-        "privacy": errors["privacy"] * factors,
-        "clipping": np.hypot(errors.get("clipping", 0.0), lost),
+    lost = tails.unsure * roots[:, :, None] * roots[:, None, :]
+    factors = np.array(tails.factors)[order, None, None]
+    parts = {
+        "means": {**means, "clipping": tails.shift * roots},
+        "covariances": {
+            **found,
+            "privacy": found["privacy"] * factors,
+            "clipping": np.hypot(found.get("clipping", 0.0), lost),
+        },
     }
+    return errors | parts
 
 
 def _wider(sampling: np.ndarray, privacy: np.ndarray, **other: np.ndarray) -> dict[str, np.ndarray]:

@@ -93,12 +93,11 @@ def round_question(
 
     Args:
         covariance_type: as `MixtureSettings` has it.
-        regions: which record is whose; more than there are components where some records are no component's.
+        regions: which record is whose; more than there are components where some records are no component's, of which
+            nothing but the number is asked.
         frames: whiten the records of each component.
         ask: the price.
     """
-    # of records of no component only their number is of use: any frame will do
-    frames = (*frames, *frames[:1] * (regions.n_regions - len(frames)))
     radii = (round_radius(covariance_type, frames[0].dimension),) * len(frames)
     if covariance_type == "spherical":
         return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)

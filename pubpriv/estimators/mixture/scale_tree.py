@@ -54,7 +54,7 @@ def nested_groups(rows: np.ndarray, most: int) -> np.ndarray | None:
 
 
 def _cut(rows: np.ndarray, tight: bool, inside: bool = False) -> tuple[np.ndarray, bool]:
-    """Cut groups, until none is left to cut; those `inside` others if that is wanted, and tell whether there are."""
+    """Cut groups, until none is left to cut; those `inside` others if that is wanted, and say whether there are."""
     from scipy.cluster.hierarchy import linkage
 
     least = _RESOLVED * float(np.linalg.norm(rows, axis=1).max())
@@ -80,7 +80,7 @@ def _cut(rows: np.ndarray, tight: bool, inside: bool = False) -> tuple[np.ndarra
 
 
 def _separated(points: np.ndarray, part: np.ndarray, least: float) -> bool:
-    """Whether a record's nearest point tells on which side of a cut it is, as it does for each of the points (m, d)."""
+    """Tell whether a record's nearest point shows on which side of a cut it is, as for each of the points (m, d)."""
     from scipy.spatial.distance import cdist
 
     gaps = cdist(points, points)

@@ -15,7 +15,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.lattice import typical_step
+from pubpriv.estimators.lattice import count_steps, typical_step
 from pubpriv.estimators.mixture.narrow import narrow_shape
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -31,7 +31,7 @@ class Scaling:
 
     Attributes:
         location: public means.
-        scale: public standard deviations; 1 for a column that is constant in the public rows.
+        scale: public standard deviations; of a column that is constant in the public rows the step of the others, or 1.
         notes: what a reader should know of columns that are constant or computed from others.
         shape: (d, d) S, where components are narrow along directions across the columns; (): the identity.
     """
@@ -113,10 +113,12 @@ def precondition(public: PublicTable, clusters: int = 0) -> Scaling:
         named = ", ".join(name for name, far in zip(public.columns, wild, strict=True) if far)
         raise InvalidInput(f"the public values of {named} are too large for a covariance: use other units")
     tiny = scale <= 1e-12 * np.maximum(np.abs(location), 1e-300)
-    scale = np.where(tiny, 1.0, scale)
+    steps = count_steps(rows) if tiny.any() else np.zeros(len(scale))
+    scale = np.where(tiny, np.where(steps > 0, steps, 1.0), scale)
     notes = [
-        f"column {name} is constant in the public rows: its scale is taken to be 1 in its own units"
-        for name, constant in zip(public.columns, tiny, strict=True)
+        f"column {name} is constant in the public rows: its scale is taken to be "
+        + (f"{step:.6g}, the step of the other columns" if step else "1 in its own units")
+        for name, step, constant in zip(public.columns, steps, tiny, strict=True)
         if constant
     ]
     standard = (rows - location) / scale

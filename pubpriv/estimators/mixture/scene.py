@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.lattice import lattice
+from pubpriv.estimators.lattice import count_steps
+from pubpriv.estimators.mixture.count_clusters import count_clusters
 from pubpriv.estimators.mixture.counts import CountLaws
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.settings import MixtureSettings
@@ -35,12 +38,32 @@ class Scene:
     @cached_property
     def _on_lattices(self) -> bool:
         """Every column of the public rows is on one; else none counts, whatever the mixture."""
-        return all(lattice(column) for column in self.rows.rows.T)
+        return bool(self._steps.all())
+
+    def _known_by_values(self, mixture: Mixture) -> bool:
+        """Tell whether columns count about components that the values of public rows tell, or there is but one."""
+        k = len(mixture.weights)
+        return self.counts(mixture) is not None and (k == 1 or count_clusters(self.rows.rows, k) is not None)
+
+    @cached_property
+    def _steps(self) -> np.ndarray:
+        """Steps (d,) of the columns; see `count_steps`."""
+        return count_steps(self.rows.rows)
 
     def held(self, mixture: Mixture) -> Mixture:
         """Hold components that count to variances that a rare row does not contradict; others stay as they are."""
         laws = self.counts(mixture)
         return mixture if laws is None else laws.held(self.scaling, mixture, len(self.rows.rows))
+
+    def rugged(self, mixture: Mixture) -> bool:
+        """Tell whether a component is so narrow beside the step of a column that it denies rows that are a step off.
+
+        Where all columns count, and their values tell the components, `held` sees to it that none does.
+        """
+        if not self._on_lattices or self._known_by_values(mixture):
+            return False
+        variances = np.einsum("kii->ki", self.scaling.undo(mixture).arrays[2])
+        return bool((variances < self._steps**2 / len(self.rows.rows)).any())
 
     def start(self, mixture: Mixture) -> Mixture:
         """Give a start covariances of the wanted type."""

@@ -134,7 +134,7 @@ class MixtureSettings(Grouped):
 
     @property
     def climbs(self) -> bool:
-        """Whether the run looks for the number of components that predicts best."""
+        """Tell whether the run looks for the number of components that predicts best."""
         return self.known is None and self.n_components != APART
 
     @property

@@ -91,7 +91,7 @@ class Sorting:
 
 
 def overlapping(mixture: Mixture) -> bool:
-    """Whether two components are so close that rows of one may be taken for the other's."""
+    """Tell whether two components are so close that rows of one may be taken for the other's."""
     weights, means, covariances = mixture.arrays
     return any(
         float(gap @ np.linalg.solve(covariances[i] + covariances[j], gap)) < _FAR**2

@@ -178,7 +178,7 @@ def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> 
 
 
 def _apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | float = 0.0) -> bool:
-    """Whether k seeds stand for k components, by counts (pairs, bins) with noise of sd `noise`.
+    """Tell whether k seeds stand for k components, by counts (pairs, bins) with noise of sd `noise`.
 
     `grain` (pairs,) is that of `_grains`; 0: columns take any value.
     """
@@ -199,7 +199,7 @@ def _apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.nda
 
 
 def _touch(row: np.ndarray, noise: float, step: float, smaller: float) -> bool:
-    """Whether the middle between two seeds, the smaller of which has `smaller` rows, may be more than empty."""
+    """Tell whether the middle between two seeds, the smaller of which has `smaller` rows, may be more than empty."""
     if step > 2:  # its two bins may lie between one step and the next
         return True
     middle = float(row[PairBins.bins // 2 - 1 : PairBins.bins // 2 + 1].sum())
@@ -207,7 +207,7 @@ def _touch(row: np.ndarray, noise: float, step: float, smaller: float) -> bool:
 
 
 def _dips(row: np.ndarray, noise: float, step: float) -> bool:
-    """Whether some bins near the middle hold fewer rows than `_DIP` of as many bins on either side of them."""
+    """Tell whether some bins near the middle hold fewer rows than `_DIP` of as many bins on either side of them."""
     return any(_dips_by(row, noise, width) for width in _WIDTHS if width >= _STEPS * step)
 
 

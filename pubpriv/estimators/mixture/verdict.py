@@ -69,7 +69,7 @@ class Verdict:
 
 
 def on_its_way(before: Round, kind: str) -> bool:
-    """Whether a round of covariances of that type moved a component so far that the next one will, too.
+    """Tell whether a round of covariances of that type moved a component so far that the next one will, too.
 
     Then its own noise is not what moved it: that, and what is still wrong, would move it in the next.
     """
@@ -77,7 +77,7 @@ def on_its_way(before: Round, kind: str) -> bool:
 
 
 def _moving(found: Round, noise: Sequence[float], limit: float) -> bool:
-    """Whether a round moved a component further than spectral noise of that size explains, for each component."""
+    """Tell whether a round moved a component further than spectral noise of that size explains, for each component."""
     anyhow = _ANYHOW * _reach(found)
     return any(far > (limit if own < _QUIET else anyhow) for far, own in zip(found.moved, noise, strict=True))
 

@@ -1,4 +1,4 @@
-"""Which plans a run of the default method may follow: public facts leave several open, released answers tell which."""
+"""Which plans a run of the default method may follow: public facts leave several open, released answers decide."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -202,7 +202,7 @@ def test_repeated_and_constant_public_rows(method):
 
 
 @BOTH
-def test_odd_private_rows(method):
+def test_odd_private_rows_hardly_move_the_estimate(method):
     """Rows with missing, infinite or huge cells are nobody's or clipped: the estimate hardly moves."""
     public, private, _ = blobs(20.0)
     spoilt = private.copy()

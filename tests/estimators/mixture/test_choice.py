@@ -43,6 +43,17 @@ def test_a_hundredth_of_a_nat_is_seen_in_a_hundred_thousand_rows():
         assert found.clear == better
 
 
+def test_a_model_that_denies_rows_a_step_off_is_not_taken():
+    """It is thousands of nats worse at one row in twenty, where the usual bound sees sixteen."""
+    rows = (np.random.default_rng(0).random((5_000, 2)) < [0.05, 0.0]).astype(float)
+    two = standard(2, 1e-4), standard(2, 0.05)
+    taken = []
+    for rugged in (False, True):
+        curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
+        taken.append(prefer(curator, Scaling((0.0,) * 2, (1.0,) * 2), *two, ASK, 4.0, rugged).clear)
+    assert taken == [True, False]
+
+
 @pytest.mark.parametrize(
     ("advantage", "noise", "clear"),
     [
@@ -63,8 +74,8 @@ def test_the_better_score_decides_unless_it_is_mostly_noise(advantage, noise, cl
 @pytest.mark.parametrize(
     ("advantage", "noise", "expected", "clear"),
     [
-        (-0.55, 0.3, 0.1, True),
-        (-0.65, 0.3, 0.1, False),
+        (-0.85, 0.3, 0.1, True),
+        (-0.95, 0.3, 0.1, False),
         (-0.5, 0.3, -0.1, False),
         (-0.015, 0.01, 0.1, True),
         (-0.03, 0.01, 0.1, False),

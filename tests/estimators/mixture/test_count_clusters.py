@@ -46,9 +46,14 @@ def test_other_rows_have_no_such_clusters(noise):
 
 
 def test_means_tell_variances_of_two_values():
-    """All components are found, each variance is p(1 - p) steps squared, and intervals of both hold."""
+    """All components are found, each variance is p(1 - p) steps squared, and intervals of both hold.
+
+    No public row shows the rare value of the last column.
+    """
+    public = answers(60, 2)[0]
+    public[:, 4] = 0.0
     curator = pp.Curator.simulation(answers(6000, 3)[0], pp.ZeroConcentratedDP(0.5), 1)
-    estimate = pp.estimate_mixture(answers(60, 2)[0], curator, n_components=3)
+    estimate = pp.estimate_mixture(public, curator, n_components=3)
     assert estimate.converged
     centers = 4 * STEP * np.eye(3, 5)
     order = [int(np.abs(estimate.means - center).sum(axis=1).argmin()) for center in centers]

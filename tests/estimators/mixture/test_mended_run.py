@@ -19,7 +19,7 @@ NAMES = ["x0", "x1"]
 def test_a_run_that_failed_on_paid_answers_ends_at_its_price(module, stage, paid, tmp_path, monkeypatch):
     """No charge is made twice, also not that of the answer which could not be read; what is released stays so."""
     rng = np.random.default_rng(4)
-    rows = rng.standard_normal((2000, 2)) + 9 * (np.arange(2000) % 2)[:, None]
+    rows = rng.standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
     pq.write_table(pa.table(dict(zip(NAMES, rows[40:].T, strict=True))), tmp_path / "private.parquet")
     table = pp.PrivateTable.open(tmp_path / "private.parquet", NAMES)
     with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:

@@ -74,6 +74,20 @@ def test_what_does_not_fit_is_told(how):
         assert "further out" in fit.warnings[0]
 
 
+def test_rows_that_lack_values_are_no_misfit():
+    """Half of the rows: the model was said not to fit, and errors of weights were those of twice as many."""
+    generator = np.random.default_rng(4)
+    rows = generator.standard_normal((6060, 2)) + 12 * generator.integers(2, size=(6060, 1))
+    public, private = rows[:60], rows[60:].copy()
+    private[::2, 1] = np.nan
+    found = pp.estimate_mixture(public, pp.Curator.simulation(private, "zcdp:0.5", 1), n_components=2)
+    assert found.converged
+    (missing,) = found.diagnostics["warnings"]
+    assert missing.startswith("about 0.5")
+    assert "of the private rows have a missing" in missing
+    assert np.array(found.standard_errors["weights"]["sampling"]) == pytest.approx(np.sqrt(0.25 / 3000), rel=0.03)
+
+
 def test_two_components_in_one_show_along_the_axis_alone():
     """In many columns the distance from the mean hardly changes; the shells along the axis see the gap."""
     d = 30

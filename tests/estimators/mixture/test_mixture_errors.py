@@ -89,14 +89,16 @@ def test_a_public_model_has_no_privacy_error(world):
     assert np.allclose(told["weights"]["sampling"], np.sqrt(COUNTS / N * (1 - COUNTS / N) / 50))
 
 
-@pytest.mark.parametrize(("n", "wider"), [(400, 1.2), (20_000, 1.0)])
-def test_few_rows_have_wider_errors_of_covariances(n, wider):
-    """Where counts do not tell whether rows are Gaussian, by a fifth, and the release says so."""
+@pytest.mark.parametrize(("n", "least", "most"), [(400, 1.02, 1.3), (40_000, 1.0, 1.0)])
+def test_few_rows_have_wider_errors_of_covariances(n, least, most):
+    """Where counts do not tell whether rows are Gaussian, and the release says so."""
     rows = np.random.default_rng(5).normal(size=(n + 40, 2)) * [1.0, 20.0]
     curator = pp.Curator.simulation(rows[40:], pp.ZeroConcentratedDP(0.5), 6)
     estimate = pp.estimate_mixture(rows[:40], curator, n_components=1)
     parts = {name: np.diag(np.array(errors)[0]) for name, errors in estimate.standard_errors["covariances"].items()}
     gaussian = np.diag(estimate.covariances[0]) * np.sqrt(2 / n)
-    total = np.sqrt(parts["sampling"] ** 2 + parts["privacy"] ** 2)
-    assert total == pytest.approx(wider * np.sqrt(gaussian**2 + parts["privacy"] ** 2), rel=0.03)
-    assert any("too few rows to tell" in text for text in estimate.diagnostics["warnings"]) == (wider > 1)
+    total = np.sqrt(sum(part**2 for part in parts.values()))
+    wider = total / np.sqrt(gaussian**2 + parts["privacy"] ** 2)
+    assert (wider > least - 0.01).all()
+    assert (wider < most + 0.01).all()
+    assert any("too few rows to tell" in text for text in estimate.diagnostics["warnings"]) == (most > 1)

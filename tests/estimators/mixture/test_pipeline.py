@@ -158,7 +158,7 @@ def test_ordinary_columns_are_not_complained_of(fitted):
 
 
 @pytest.mark.parametrize("m", [2, 3, 12])
-def test_one_component(m):
+def test_one_component_from_few_public_rows_is_a_gaussian(m):
     """k = 1 from few public rows is a Gaussian."""
     public, private = clusters(k=1, d=3, m=m)
     estimate = whole(fit(public, private, 1), 1, 3)
@@ -184,7 +184,7 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("how", REPEATED)
-def test_repeated_public_rows(how):
+def test_repeated_public_rows_leave_a_whole_model(how):
     """Duplicates among the public rows, down to a single distinct one, do not crash and leave a whole model."""
     public, private = clusters()
     whole(fit(REPEATED[how](public), private, 3), 3, 4)
@@ -209,7 +209,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("how", ODD)
-def test_odd_private_rows(how):
+def test_odd_private_rows_leave_a_whole_model(how):
     """Whatever the private rows are, the run ends with a whole model and without a warning."""
     public, private = clusters()
     with np.errstate(over="ignore"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from pubpriv.estimators.mixture.outside import Tails
 
 N = 12_000
 PLACES = np.array([[0.0, 0.0], [30.0, 0.0]])
@@ -61,3 +62,12 @@ def test_gaussian_rows_keep_their_covariances(seed):
         assert tails["factors"] == pytest.approx([1.0, 1.0], abs=0.005)
     assert found.converged
     assert variances(found)[0] == pytest.approx(1.0, abs=0.12)
+
+
+@pytest.mark.parametrize(
+    ("factor", "gaussian", "said"), [(1.05, 0.01, "is counted in"), (1.0, 0.01, "or odd rows lie"), (1.05, 0.2, None)]
+)
+def test_a_warning_says_what_became_of_long_tails(factor, gaussian, said):
+    """They are counted in, or not where they may be odd rows; where they may be none, nothing is said."""
+    warnings = Tails((1.0, factor), 0.02, 0.01, gaussian, 0.3).warnings
+    assert [said in text for text in warnings] == ([] if said is None else [True])

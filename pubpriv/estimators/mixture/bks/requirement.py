@@ -86,7 +86,7 @@ def requirement(
         d: columns.
         k: components.
         weight: smallest weight, w.
-        budget: tells kind, epsilon and delta.
+        budget: its kind, epsilon and delta.
         rho: mu^2 / 2 of the method's share.
         count_sd: noise sd of one count of Q_priv; 0 where none is asked.
     """
