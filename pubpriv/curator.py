@@ -207,7 +207,7 @@ class Curator(Confined):
 
     @property
     def asks_of_one_row(self) -> bool:
-        """Whether questions that are no sums over rows are taken: not of rows of a period that are no person's."""
+        """Tell whether questions that are no sums over rows are taken: not of rows of a period that are no person's."""
         return self._unit.asks_of_one_row
 
     @property
@@ -217,7 +217,7 @@ class Curator(Confined):
 
     @property
     def groups(self) -> ByCategory | None:
-        """Groups that the table tells apart; None: none."""
+        """Groups of the table's rows; None: none."""
         return self._table.by  # type: ignore[no-any-return]
 
     @property
@@ -302,7 +302,7 @@ class Curator(Confined):
             PrivateStepFailed: after the charge; one fixed text whatever happened.
             Unavailable: after it too, if table or cluster are out of reach; see `failure_of_scan`.
 
-        Privacy: a Gaussian mechanism at `question.squared_distance`, but for failures that its event tells, in a pure
+        Privacy: a Gaussian mechanism at `question.squared_distance`, but for failures that its event has, in a pure
         run a radial one (`Radial`), and a pure one for a `Selection`; it is charged before rows are opened, the charge
         stays, and at most one answer is ever published for it.
         """
@@ -332,7 +332,7 @@ class Curator(Confined):
         return Answer(label, self._unit.answered(asked), asked.values(integers))
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
-        """Noisy integers of one question. What fails in here tells nothing but what can be seen from outside."""
+        """Noisy integers of one question. What fails in here says nothing but what can be seen from outside."""
         try:
             with drawn_beside(self._noise, label, draws_of(question)) as draw, giving_way(self._noise, self._executor):
                 totals = scan(self._source(question), question, self._executor)

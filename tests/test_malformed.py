@@ -197,6 +197,11 @@ BAD = {
     "huge ball": (lambda: Counts(Balls((Cylinder(PLANE, 1e200),), (((0, True),),)), SD), "radius of a ball"),
     "frames too few": (lambda: ClippedSums(HALVES, (PLANE,), (1.0,), SD), "each of the 2 regions"),
     "frames too many": (lambda: LiftedGram.second_moment(ONE, *TWO, PRICE), "each of the 1 regions"),
+    "frames for none": (lambda: Moments.priced(HALVES, (), (), PRICE, SHARES), "must not be empty"),
+    "frames for one, by region": (
+        lambda: Radial(Moments.priced(HALVES, TWO[0][:1], (1.0,), PRICE, SHARES), by_region=True),
+        "one for each region",
+    ),
     "radii too few": (lambda: Moments.priced(HALVES, TWO[0], (1.0,), PRICE, SHARES), "each of the 2 regions"),
     "NaN radius": (lambda: ClippedSums(HALVES, TWO[0], (1.0, np.nan), SD), "radius"),
     "no radius": (lambda: ClippedSums(HALVES, TWO[0], (1.0, 0.0), SD), "radius"),

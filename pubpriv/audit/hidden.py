@@ -130,7 +130,7 @@ def _same(check: str, name: str, driver: Driver, seed: int, whole: _Table, other
 
 def of_handles() -> Finding:
     """Handles of tables and runs, and refusals, of persons, of a period and of groups of both."""
-    return promised("persons", "handles do not tell the number of rows", _handles())
+    return promised("persons", "handles do not show the number of rows", _handles())
 
 
 def _handles() -> Claims:

@@ -30,7 +30,7 @@ def need(module: str) -> None:
 
 
 def explained(error: ModuleNotFoundError) -> InvalidInput | None:
-    """Return what to tell of an import that failed, or None where no extra brings the module: that is a defect."""
+    """Return what to say of an import that failed, or None where no extra brings the module: that is a defect."""
     module = (error.name or "").partition(".")[0]
     return _absent(module) if module in _EXTRAS and find_spec(module) is None else None
 

@@ -144,7 +144,7 @@ def _needed(table: str | None, option: str, why: str) -> str:
     """Give back the name of a table.
 
     Raises:
-        InvalidInput: it was not typed, and nothing else tells it.
+        InvalidInput: it was not typed, and nothing else says it.
     """
     if table is None:
         raise InvalidInput(f"{option} is missing, and {why}: give {option} TABLE, or --dataset FILE (`pubpriv init`)")
@@ -194,8 +194,9 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
         show(estimate)
     note(f"model written to {' and '.join(map(str, files))}")
     if not estimate.converged:
-        warning = next(iter(estimate.diagnostics.get("warnings", [])), "see its warnings")
-        caution(f"the model did not converge, hence exit code {_NOT_CONVERGED}: {warning}")
+        from pubpriv.released.report.evidence import reason
+
+        caution(f"the model did not converge, hence exit code {_NOT_CONVERGED}: {reason(estimate)}")
         raise typer.Exit(_NOT_CONVERGED)
 
 

@@ -9,7 +9,7 @@ _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_00
 
 
 def is_number(kind: Any) -> bool:
-    """Whether cells of an Arrow type are numbers as they are: integers, floats or decimals."""
+    """Tell whether cells of an Arrow type are numbers as they are: integers, floats or decimals."""
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
@@ -17,7 +17,7 @@ def is_number(kind: Any) -> bool:
 
 @lru_cache
 def is_read_as_number(kind: Any) -> bool:
-    """Whether cells of an Arrow type are numbers, or have one way to be: see `numbers_of`."""
+    """Tell whether cells of an Arrow type are numbers, or have one way to be: see `numbers_of`."""
     from pyarrow import types
 
     times = types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind)
@@ -30,7 +30,7 @@ def no_number(name: str, kind: Any) -> str:
 
     if types.is_dictionary(kind):
         return f"is categories of {kind.value_type}, not a number; --by {name} tells groups apart by it"
-    return f"is {kind}, not a number"
+    return f"is {kind}, not a number: name other columns, or write its cells as numbers"
 
 
 def numbers_of(array: Any) -> np.ndarray:

@@ -83,7 +83,7 @@ class ByCategory:
 
     @property
     def by_month(self) -> bool:
-        """Whether the column holds dates, and groups are their months."""
+        """Tell whether the column holds dates, and groups are their months."""
         return self.source != self.column
 
     @property

@@ -215,7 +215,7 @@ def _result_of(future: Any) -> Any:
 
 
 def _spills(worker: Any) -> bool:
-    """Whether a worker may write results to disk: it keeps them in a plain dictionary, or it may."""
+    """Tell whether a worker may write results to disk: it keeps them in a plain dictionary, or it may."""
     return type(worker.data) is not dict
 
 
@@ -240,12 +240,12 @@ _lock = threading.Lock()
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line of Dask's log says anything but that a scheduler was lost, which `Unavailable` says."""
+    """Tell whether a line of Dask's log says anything but that a scheduler was lost, which `Unavailable` says."""
     return record.exc_info is None and "reconnect" not in str(record.msg)
 
 
 def _is_another(record: logging.LogRecord) -> bool:
-    """Whether a line of the event loop's log, which others write to as well, tells of anything but a lost line."""
+    """Tell whether a line of the event loop's log, which others write to as well, is about anything but a lost line."""
     return record.exc_info is None or type(record.exc_info[1]).__name__ != "CommClosedError"
 
 

@@ -21,6 +21,9 @@ _RATIO = re.compile(r"\s*(\S.*?)\s+/\s+(\S.*?)\s*")
 _SIGNS = r"[-+*/^]+"
 _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 
+_MARKS = ";", "\t", "|"
+"""What separates cells in files that are no CSV files."""
+
 _EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
 """All that there are."""
 
@@ -123,6 +126,8 @@ def meant(name: str, names: Iterable[str]) -> str:
         The end of a sentence, with its comma or semicolon in front.
     """
     names = list(names)
+    if len(names) == 1 and (mark := next((mark for mark in _MARKS if mark in names[0]), None)):
+        return f"; its cells seem to be separated by {mark!r}: commas separate the cells of a CSV file"
     near = nearest(name, names)
     # what is calculated of columns that are there, in a way that there is not
     parts = [part.strip() for part in re.split(_SIGNS, name)]

@@ -64,7 +64,7 @@ def _products(value: Any) -> Iterator[tuple[int, int]]:
 
 @cache
 def _same_everywhere(rows: int, inner: int, length: int) -> bool:
-    """Whether a (rows, inner) matrix times a block gives each column the same bits wherever it stands."""
+    """Tell whether a (rows, inner) matrix times a block gives each column the same bits wherever it stands."""
     random = np.random.default_rng([rows, inner, length])
     matrix, block = random.normal(size=(rows, inner)), random.normal(size=(inner, length))
     block[:, :: length // 8] = np.nan

@@ -32,7 +32,7 @@ def groups_of(public: Any, column: str) -> ByCategory:
     elif isinstance(public, str | os.PathLike):
         found = _of_files(canonical(os.fspath(public)), column)
     else:
-        raise InvalidInput(f"these public rows tell no groups by {column}: say which there are, with --by-values")
+        raise InvalidInput(f"these public rows show no groups by {column}: say which there are, with --by-values")
     if not found:
         raise InvalidInput(f"the public rows have no category in {column}: say which there are, with --by-values")
     return ByCategory(column, tuple(sorted(found)))

@@ -223,7 +223,10 @@ def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
         )
     found = matches[0]
     if found.numbers is None:
-        raise InvalidInput(f"column {name!r} of the public table is {found.kind}, not a number")
+        raise InvalidInput(
+            f"column {name!r} of the public table is {found.kind}, not a number: name other columns, or write its "
+            "cells as numbers"
+        )
     return found.numbers()
 
 

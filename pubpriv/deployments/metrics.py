@@ -29,7 +29,7 @@ _ABOUT = {
 
 
 def openmetrics(ledger: Status, server: Status | None) -> str:
-    """Write what `status.of_ledger` and `status.of_server` tell; what is not known is left out.
+    """Write what `status.of_ledger` and `status.of_server` say; what is not known is left out.
 
     Raises:
         InvalidInput: the library that writes it is not installed; it comes with `pubpriv[prefect]`.

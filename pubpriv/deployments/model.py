@@ -121,7 +121,7 @@ class Dataset(Part):
         person: id columns, where all rows of a person are protected together; holds for ever.
         persons: how many persons there are, if that may be known.
         cap: budget of the dataset, for all releases together and for ever.
-        periods: where the table grows: `month:visit_date`, the unit of its periods and the column that tells them.
+        periods: where the table grows: `month:visit_date`, the unit of its periods and the column of the date.
         per_period: cap of each period; holds for ever.
         ledger: environment variable that holds the ledger's URL where runs are at work.
         private, public: tables; without the second all releases have methods that work without public rows.

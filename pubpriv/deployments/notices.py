@@ -27,7 +27,7 @@ _EVENTS = {
 }
 
 _OF_AUDITS = ("export-old", "verify-failed")
-"""What an audit tells of all the datasets that it looks at."""
+"""What an audit says of all the datasets that it looks at."""
 
 _ONCE_SECONDS = 60
 """What is said more than once within so many seconds is sent once: a crash, by runner and worker; an audit's finds."""

@@ -140,7 +140,7 @@ class Job:
         """Refuse tables that cannot be what they are named as. No table is opened, and nothing of it is kept.
 
         Returns:
-            What to tell before anything is read.
+            What to say before anything is read.
 
         Raises:
             InvalidInput: an unknown ledger or dataset; public files that are, or could be, those of a private table.

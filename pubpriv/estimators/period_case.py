@@ -1,4 +1,4 @@
-"""What a run is predicted to cost and tell that asks rows of one period."""
+"""What a run is predicted to cost and to show that asks rows of one period."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,7 +38,7 @@ class PeriodCase(CaseOverAnother):
         return self.case.feasible(n, self._first(purse)[1])
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Tell what the other case tells, and whose rows are asked."""
+        """Say what the other case says, and whose rows are asked."""
         what = f"rows are those of {self.period} alone, and how many there are is private: the run asks it"
         return (what, *self.case.notes(n, budget))
 

@@ -1,4 +1,4 @@
-"""What a run is predicted to cost and tell where the unit is a person."""
+"""What a run is predicted to cost and to show where the unit is a person."""
 
 import math
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ class PersonCase(CaseOverAnother):
         return self.case.feasible(rows, purse_of_rows(first_questions(purse, most)[1], most))
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Tell what the other case tells, and what is counted."""
+        """Say what the other case says, and what is counted."""
         most, rows = self.settled(n, Purse.of(budget))
         what = "rows are persons: each counts once, however many rows it has"
         if most > 1 or self.most == "auto":

@@ -101,7 +101,7 @@ class Case(Protocol):
         """A run on n private rows with this purse."""
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Whether that run is likely to tell more than noise."""
+        """Tell whether that run is likely to tell more than noise."""
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
         """What the forecast of that run assumes."""
@@ -136,7 +136,7 @@ class CaseOverAnother:
         return self.case.most_rows
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Tell what the other case tells."""
+        """Say what the other case says."""
         return self.case.theorems(terms)
 
 
@@ -181,7 +181,7 @@ class _Enough:
 
 @dataclass(frozen=True)
 class _RunPlan:
-    """What a run would cost and tell.
+    """What a run would cost and show.
 
     Attributes:
         n, d, m: private rows, columns, public rows.

@@ -25,7 +25,7 @@ class _About:
         words: allowed instead of a number.
         least, most: of a number, bounds included.
         above: a number must be larger than this.
-        planned: it changes what `pubpriv plan` tells.
+        planned: it changes what `pubpriv plan` prints.
         instead_of: a setting that cannot be given together with this one ...
         because: ... and why, with the options' names; a sentence.
         left_open: a value that leaves the choice to the run: a series keeps to what its releases were of ...

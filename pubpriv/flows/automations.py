@@ -35,7 +35,7 @@ _OURS: _Related = {"prefect.resource.role": "tag", "prefect.resource.id": f"pref
 
 
 def _events(*states: str) -> frozenset[str]:
-    """Name the events by which the server tells of these states of a run."""
+    """Name the events by which the server announces these states of a run."""
     return frozenset(f"prefect.flow-run.{state}" for state in states)
 
 
@@ -119,7 +119,7 @@ def _crashed(why: str) -> ChangeFlowRunState:
 
 
 def _ensure(wanted: AutomationCore) -> bool:
-    """Make it, or make the one of this name like it; tell whether that changed anything."""
+    """Make it, or make the one of this name like it; say whether that changed anything."""
     with get_client(sync_client=True) as client:
         known = client.read_automations_by_name(wanted.name)
         if not known:

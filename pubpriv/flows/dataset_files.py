@@ -27,6 +27,8 @@ def read_yaml(file: Path) -> dict[str, Any]:
     problem, data = "", None
     try:
         data = YAML(typ="rt").load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        problem = "there is no such file: check the path, or have `pubpriv init` write it"
     except (OSError, UnicodeError) as error:
         problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
     except YAMLError as error:

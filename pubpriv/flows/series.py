@@ -31,7 +31,7 @@ def kept_to_series(job: Job, series: str | None) -> tuple[Job, tuple[str, ...]]:
         series: its name; None: of no series, so nothing changes.
 
     Returns:
-        The job, and a line to tell for each setting that another release chose.
+        The job, and a line to print for each setting that another release chose.
 
     Raises:
         InvalidInput: an unknown ledger or dataset.

@@ -57,7 +57,7 @@ _EVENTS: dict[type, Callable[[Any], Event]] = {
 
 
 def name_of(question: Question) -> str:
-    """What a question is, as the ledger tells it."""
+    """What a question is, as the ledger shows it."""
     return kind_of(to_json(question))
 
 

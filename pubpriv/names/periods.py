@@ -1,6 +1,6 @@
 """Calendar periods by name: `2026`, `2026-Q4`, `2026-11`, `2026-W47`, `2026-11-21`.
 
-A name tells its unit and its days, so that whoever reads it in a ledger, in a question or in a file reads the same.
+A name says its unit and its days, so that whoever reads it in a ledger, in a question or in a file reads the same.
 Periods of one unit are disjoint and cover all days. Pure functions: nothing here knows a clock.
 """
 

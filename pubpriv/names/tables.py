@@ -149,12 +149,12 @@ def _canonical_url(scheme: str, rest: str) -> str:
 
 
 def is_url(name: str) -> bool:
-    """Whether a canonical name is that of a stored object; others are local paths."""
+    """Tell whether a canonical name is that of a stored object; others are local paths."""
     return _URL.match(name) is not None
 
 
 def is_in_memory(name: str) -> bool:
-    """Whether a canonical name is that of a private table in the memory of a process, which is nobody else's."""
+    """Tell whether a canonical name is that of a private table in the memory of a process, which is nobody else's."""
     return name.startswith(IN_MEMORY)
 
 
@@ -236,7 +236,7 @@ def local_files(name: str) -> list[str]:
 
 
 def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a file belongs to a folder or glob, by its path below the folder.
+    """Tell whether a file belongs to a folder or glob, by its path below the folder.
 
     Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
     or folders of files that hold tables; `*` stays inside one folder and `**` does not.
@@ -245,7 +245,7 @@ def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
-    """Whether a glob, in parts, names a file, in parts, whose last part is `name`."""
+    """Tell whether a glob, in parts, names a file, in parts, whose last part is `name`."""
     if not pattern:
         return not parts or name.lower().endswith(_ENDS)
     if pattern[0] == "**":
@@ -292,7 +292,7 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def sharing(ours: str) -> Callable[[str], bool]:
-    """Whether some file could belong to `ours` and to another canonical name.
+    """Tell whether some file could belong to `ours` and to another canonical name.
 
     Names are compared first (`overlap`), then, of local names, the files themselves: two folders may hold links to
     each other's files, and one file may have several hard links. What a link of ours leads to is compared by its name

@@ -53,11 +53,11 @@ def neighbours(person: Sequence[str], dated: bool = False) -> str:
 def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
     """What is promised of a dataset with periods, beside the guarantee of its own cap."""
     one, text = f"one {terms.unit}", terms.budget.guarantee()["text"]
-    by_date = f"a row is of the {terms.unit} that {terms.column} tells"
+    by_date = f"a row belongs to the {terms.unit} of its {terms.column}"
     if persons:
         return [
             f"guaranteed for what one person has in {one}: {text}; {by_date}",
-            "what the periods tell of one person adds up, within the cap of the dataset",
+            "what the periods show of one person adds up, within the cap of the dataset",
         ]
     lines = [f"guaranteed for every record, its date included, in all periods together and for ever: {text}; {by_date}"]
     return (
@@ -113,7 +113,7 @@ def _best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any
     its own (`Budget.variation_bounds`).
 
     Args:
-        guarantee: as `Budget.guarantee` tells it.
+        guarantee: as `Budget.guarantee` puts it.
         charges: of the run, with their noise scales; an epsilon-DP mechanism has none. Of a cap, none are known.
 
     Returns:
@@ -195,7 +195,7 @@ def _attacked(by_this: str, by_all: str | None) -> list[str]:
         "Suppose that somebody knows every other record, all settings and everything on this page, and that without "
         "any release one record could be either of two, as likely as each other. They can pick the right one with a "
         f"probability of at most {by_all}; 50% would be pure chance. This is the figure of the dataset's whole budget, "
-        "as it is now: the page tells what other releases spent, which may follow from their answers."
+        "as it is now: the page shows what other releases spent, which may follow from their answers."
     )
     share = (
         "The numbers of this release have a share of that: to somebody for whom the two are as likely as each other "

@@ -53,7 +53,7 @@ class Limits:
 
     @property
     def whole(self) -> bool:
-        """Whether every value is a whole number."""
+        """Tell whether every value is a whole number."""
         return self.step is not None and self.step.is_integer()
 
     def bend(self, values: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
-"""What every released estimate tells beside its numbers, and how it is written to a file."""
+"""What every released estimate says beside its numbers, and how it is written to a file."""
 
 import json
 import os
 import tempfile
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,7 @@ _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Estimate(Shown):
-    """What every released estimate tells beside its numbers, and its file.
+    """What every released estimate says beside its numbers, and its file.
 
     Attributes:
         columns: names of the d columns.
@@ -191,26 +192,30 @@ class Estimate(Shown):
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     def of_group(self, name: str) -> Self:
-        """Give the release as one of its groups tells it, to show, to convert or to draw rows from; it costs nothing.
+        """Give the release of one of its groups alone, to show, to convert or to draw rows from; it costs nothing.
 
         Raises:
             InvalidInput: the release has no such group.
         """
         if self.groups is None:
-            raise InvalidInput("the release tells no groups apart: fit it with --by COLUMN")
+            raise InvalidInput("the release has no groups: fit it with --by COLUMN")
         group = self.groups[name]
         own = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
         errors = {**self.standard_errors, **own}
         return replace(self, groups=None, standard_errors=errors, **self.parts_of_group(group))
 
-    def parts_of_group(self, group: Group) -> dict[str, Any]:
-        """Fields of the class from the numbers of a group."""
-        raise NotImplementedError
+    def parts_of_group(self, group: Group) -> dict[str, Any]:  # noqa: ARG002 - as all kinds
+        """Fields of the class from the numbers of a group, for kinds that may have groups.
+
+        Raises:
+            InvalidInput: this kind has none.
+        """
+        raise InvalidInput(f"a released {self.kind} has no groups")
 
     @classmethod
+    @abstractmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """Fields of the class from the parts in a model file."""
-        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         """The model file as plain data."""
@@ -319,7 +324,7 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
 
 
 def _finite(values: Any, shape: tuple[int, ...]) -> bool:
-    """Whether these are finite numbers of this shape."""
+    """Tell whether these are finite numbers of this shape."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):

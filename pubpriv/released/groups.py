@@ -1,4 +1,4 @@
-"""What a release tells of groups of rows, beside what it tells of all rows together."""
+"""What a release says of groups of rows, beside what it says of all rows together."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Group:
 
     @property
     def borrowed(self) -> bool:
-        """Whether its numbers are mostly those of all groups together, since it is small or its noise is large."""
+        """Tell whether its numbers are mostly those of all groups together, since it is small or its noise is large."""
         return min(self.own.values()) < _MOSTLY
 
     def numbers(self, columns: Sequence[str]) -> Iterator[Number]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,9 +70,9 @@ class _LawEstimate(Estimate):
     """A released law of rows: what a Gaussian and a mixture have in common."""
 
     @property
+    @abstractmethod
     def law(self) -> Mixture:
         """The law, in the data's own units."""
-        raise NotImplementedError
 
     def log_density(self, rows: "ArrayLike") -> np.ndarray:
         """log p(x) of each row (n, d), in the data's own units."""

@@ -12,7 +12,7 @@ QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0}
 """What a released number may be, and how many columns it is of; only groups have a number of rows."""
 
 SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
-"""What a standard error may be made of; a release that does not tell the last ones has the first two."""
+"""What a standard error may be made of; a release that does not name the last ones has the first two."""
 
 OPTIONAL = SOURCES[2:]
 
@@ -62,7 +62,7 @@ class Number:
 
     @property
     def is_variance(self) -> bool:
-        """Whether it is the covariance of a column with itself."""
+        """Tell whether it is the covariance of a column with itself."""
         return self.quantity == "covariance" and self.column == self.other_column
 
     def deviation(self) -> "Number":
@@ -80,7 +80,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:
-    """Name the sources of error that numbers tell of: `SOURCES`, without those of `OPTIONAL` that none tells."""
+    """Name the sources of error that numbers have: `SOURCES`, without those of `OPTIONAL` that none has."""
     known = tuple(numbers)
     absent = {source for source in OPTIONAL if not any(getattr(number, source) for number in known)}
     return tuple(source for source in SOURCES if source not in absent)

@@ -17,7 +17,7 @@ from pubpriv.released.estimate import Estimate, replacing
 from pubpriv.released.law import Mixture
 
 KEPT_AND_LOST = (
-    "synthetic rows keep what the release tells: shares, means, spreads and correlations, with its errors, which more "
+    "synthetic rows keep what was released: shares, means, spreads and correlations, with their errors, which more "
     "rows do not make smaller. They lose the rest: rare rows, gaps, heaps at a value, tails, and what ties columns "
     "together other than a correlation. Test programs and plans on them; take conclusions from the release"
 )

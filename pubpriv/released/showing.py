@@ -1,5 +1,6 @@
 """How a release shows itself in Python: one line, a table of a notebook, a frame, intervals, a summary."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
 from html import escape
@@ -15,7 +16,7 @@ _MOST_ROWS = 40
 """Numbers that a notebook shows at most: of more, so many, and it says how many there are."""
 
 
-class Shown:
+class Shown(ABC):
     """What every estimate shows of itself, from its numbers and its statement. Nothing here costs privacy."""
 
     columns: tuple[str, ...]
@@ -24,23 +25,23 @@ class Shown:
     diagnostics: Mapping[str, Any]
 
     @property
+    @abstractmethod
     def estimand(self) -> str:
         """Say in words what was estimated, as in `mean and covariance of the table itself`."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def of_whom(self) -> str:
         """Name the release."""
-        raise NotImplementedError
 
     @property
     def n_components(self) -> int | None:
         """Count the components of the release; None if it has none."""
         return None
 
+    @abstractmethod
     def numbers(self) -> tuple[Number, ...]:
         """Every released number once."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         many = "" if self.n_components is None else f"{self.n_components} components of "

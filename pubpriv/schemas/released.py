@@ -53,7 +53,7 @@ def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.
 
     Args:
         numbers: all of a release without components; a mean has no variance.
-        target: what was estimated, as the release tells it; None leaves the column out.
+        target: what was estimated, as the release has it; None leaves the column out.
 
     Raises:
         InvalidInput: what it promises does not hold: the first failure, in one line.

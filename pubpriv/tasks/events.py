@@ -74,7 +74,7 @@ class BudgetOutlook:
         )
 
     def tell_if_low(self, release_id: str, warn_below: int) -> bool:
-        """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; tell whether it did."""
+        """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; say whether it did."""
         if self.fitting >= warn_below:
             return False
         what_to_do = "Raise the cap (`pubpriv budget set --raise`), lower the allotment, or run less often."
@@ -82,7 +82,7 @@ class BudgetOutlook:
         return True
 
     def tell_if_exhausted(self, release_id: str) -> bool:
-        """Emit `pubpriv.budget.exhausted` if no such run fits, as a refusal may have other reasons; tell whether."""
+        """Emit `pubpriv.budget.exhausted` if no such run fits, as a refusal may have other reasons; say whether."""
         if self.fitting:
             return False
         what_to_do = "The deployment is paused: raise the cap (`pubpriv budget set --raise`) and switch it on again."

@@ -47,7 +47,7 @@ def foreign(error: BaseException) -> PubPrivError | None:
 
 @contextmanager
 def naming_outages(what: str) -> Iterator[None]:
-    """Raise `Unavailable` for an outage of the server of which `what` tells where it is.
+    """Raise `Unavailable` for an outage of the server of which `what` says where it is.
 
     Raises:
         Unavailable: in place of the client's own error.

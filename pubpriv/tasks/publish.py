@@ -47,13 +47,13 @@ _CHARGE = ("label", "question", "cost")
 def publish_release(
     estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int, series: str | None = None
 ) -> _E:
-    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
+    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and say if the budget runs low.
 
     Args:
         estimate: that was released.
         job: that the run did.
         folder: where public rows are kept for tasks.
-        warn_below: an event tells that fewer such runs fit.
+        warn_below: an event says that fewer such runs fit.
         series: that the release belongs to; None: to none.
 
     Returns:
@@ -90,7 +90,7 @@ def _show_spend(estimate: Estimate) -> None:
 
 @contextmanager
 def refusals_shown(job: Job, series: str | None = None) -> Iterator[None]:
-    """Show why a run that the ledger refuses was refused, and tell if the budget is used up.
+    """Show why a run that the ledger refuses was refused, and say if the budget is used up.
 
     A run whose files could not be kept afterwards does not begin.
 

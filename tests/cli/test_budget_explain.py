@@ -157,7 +157,7 @@ def test_report_tells_guarantees_first_and_labels_the_figure(program, runs):
     assert "spent so far, the run is open: 0.12 rho" in still.out
 
 
-def test_report_as_json(program, runs):
+def test_report_as_json_gives_the_figure_at_a_delta(program, runs):
     """The same as data; --delta moves the figure and not the guarantees; a bad delta or run is bad input."""
     line = ["budget", "report", "done", "--dataset", "visits", "--ledger", URL, "--json"]
     told, strict = (json.loads(program(*line, *more).out) for more in ([], ["--delta", "1e-9"]))

@@ -12,8 +12,9 @@ import pytest
 from helpers.cli_world import URL, files
 from helpers.served import PUBPRIV
 
-from pubpriv import __version__
+from pubpriv import __version__, load
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.released.report.evidence import reason
 
 SHORT = ["--budget", "zcdp:0.5", "--ledger", URL, "--plain"]
 ANSWERS = {
@@ -188,11 +189,15 @@ def test_a_refusal_stands_where_a_release_id_would(fit):
 
 
 def test_quiet_says_why_it_exits_with_4(fit, folder):
-    """One line that names the warning; standard output keeps the path alone."""
+    """One line with the reason that a page gives, and not that a public row was left out; the path alone is output."""
+    public = pd.read_parquet(folder / "public.parquet")
+    public.reindex(range(len(public) + 1)).to_parquet(folder / "public.parquet")  # one row more, of missing values
     told = fit("--quiet", budget="zcdp:1e-9")
     assert (told.code, told.out) == (4, "model.json\n")
-    warning = json.loads((folder / "model.json").read_text())["diagnostics"]["warnings"][0]
-    assert told.lines == [f"the model did not converge, hence exit code 4: {warning}"]
+    estimate = load(folder / "model.json")
+    assert told.lines == [f"the model did not converge, hence exit code 4: {reason(estimate)}"]
+    assert "left out" in estimate.diagnostics["warnings"][-1]
+    assert "left out" not in reason(estimate)
 
 
 def test_progress_counts_and_a_step_that_repeats_is_one_line(folder, program):

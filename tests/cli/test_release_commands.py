@@ -228,7 +228,7 @@ def test_compare_tells_drift_from_noise(program, here):
     assert "sampling errors are those of two tables" in told.err
 
 
-def test_compare_as_json(program, here):
+def test_compare_as_json_gives_every_number_with_its_verdict(program, here):
     """The same as data: which releases, every number with its verdict, no infinities."""
     saved(mixture_release(release_id="r1", error=0.0), "a.json")
     saved(mixture_release(release_id="r2", error=0.0, means=[[0.0, 0.0], [6.0, 7.0]]), "b.json")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pubpriv.data.columns import split_columns
-from pubpriv.data.tables import PublicTable
+from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 
 FRAME = pd.DataFrame({"a": [1.0, 2.5, -3.0], "b": [4, 5, 6], "name": ["x", "y", "z"], "flag": [True, False, True]})
@@ -126,6 +126,14 @@ def test_columns_that_cannot_be_used_are_named(columns, message):
         PublicTable.open(FRAME, columns)
 
 
+def test_a_file_whose_cells_semicolons_separate_is_told_from_one_that_lacks_a_column(tmp_path):
+    """As spreadsheets write it where the comma is decimal: public and private files are refused with that reason."""
+    (tmp_path / "t.csv").write_text("a;b\n1;2\n3;4\n")
+    for opened in (PublicTable, PrivateTable):
+        with pytest.raises(InvalidInput, match=r"'b' is missing from .*separated by ';': commas separate"):
+            opened.open(tmp_path / "t.csv", ["b"])
+
+
 def test_a_column_that_is_there_twice_is_named(tmp_path):
     """In a frame and in a Parquet file."""
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
@@ -163,7 +171,7 @@ def test_rows_with_odd_cells_are_dropped_and_counted(tmp_path):
     assert np.array_equal(mapped.rows, [[np.log1p(1), 0, 1], [np.log1p(3), 2, 3]])
 
 
-def test_expressions_and_selection():
+def test_expressions_are_maps_of_columns_in_any_order():
     """Maps of one column, in any order; a table's own expression columns are not mapped again."""
     table = PublicTable.open(FRAME, ["log(b)", "a"])
     assert np.array_equal(table.rows[:, 0], np.log([4, 5, 6]))

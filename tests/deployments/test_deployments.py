@@ -225,7 +225,7 @@ def test_an_empty_folder_and_a_file_that_is_not_there_are_told(tmp_path):
     """Neither is taken for nothing to do, which would prune everything."""
     with pytest.raises(InvalidInput, match=r"no \.yaml or \.yml file"):
         read_all([tmp_path])
-    with pytest.raises(InvalidInput, match="No such file"):
+    with pytest.raises(InvalidInput, match="there is no such file: check the path"):
         read_all([tmp_path / "none.yaml"])
 
 

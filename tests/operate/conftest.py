@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from helpers.browsing import chromium
 from helpers.datasets import MEAN, write_dataset
 from helpers.served import Served, serving
 from helpers.tables import write_groups
@@ -27,3 +28,10 @@ def served(tmp_path_factory) -> Iterator[Served]:
     write_dataset(folder / "datasets", "visits", folder, "zcdp:4", *monthly, **more)
     with serving(folder / "home", "--no-examples", "--datasets", folder / "datasets") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser without a window."""
+    with chromium() as driver:
+        yield driver

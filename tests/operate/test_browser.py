@@ -8,7 +8,6 @@ import secrets
 from urllib.parse import urlsplit
 
 import pytest
-from helpers.browsing import chromium
 from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
 
@@ -16,12 +15,6 @@ pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 
 PUBLIC = ("ingest public table", "precondition", "superclustering", "public model")
 PRIVATE = ("ingest private table", "partition", "per-component estimation", "model choice")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

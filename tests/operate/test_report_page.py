@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.browsing import SCREENSHOTS, chromium
+from helpers.browsing import SCREENSHOTS
 
 import pubpriv as pp
 from pubpriv.released.report import History, write_report
@@ -17,12 +17,6 @@ pytestmark = [pytest.mark.operate, pytest.mark.timeout(300)]
 
 KINDS = ("mean", "gaussian", "mixture")
 COLUMNS = ["log1p(doctor visits in the last year)", "age", "household_income_before_tax", "<b>score</b> & more"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

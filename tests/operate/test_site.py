@@ -10,19 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.browsing import chromium
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("index", "tutorial", "how-to/persons", "reference/command-line", "reference/python", "benchmarks", "gallery")
 SCREENS = {"desktop": (1280, 900), "phone": (390, 844)}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ import itertools
 import pytest
 from helpers import stores
 
+from pubpriv.privacy.ledger.witness import VARIABLE
+
 
 @pytest.fixture(params=stores.KINDS)
 def new_ledger_url(request, tmp_path):
@@ -19,3 +21,9 @@ def new_ledger_url(request, tmp_path):
 def ledger_url(new_ledger_url):
     """One such URL."""
     return new_ledger_url()
+
+
+@pytest.fixture(autouse=True)
+def no_witness(monkeypatch):
+    """None from the environment."""
+    monkeypatch.delenv(VARIABLE, raising=False)

@@ -139,7 +139,7 @@ def test_json_keeps_a_budget_exactly(budget):
     assert again.cap == budget.cap
 
 
-def test_parse_budget():
+def test_budgets_are_read_in_three_spellings():
     """The three spellings are read; another shape shows the grammar, and a missing number is refused."""
     assert parse_budget("zcdp:0.5") == ZeroConcentratedDP("0.5")
     assert parse_budget("approx:1,1e-6") == ApproximateDP(1, "1e-6")

@@ -16,12 +16,6 @@ from pubpriv.privacy.ledger.witness import VARIABLE
 QUESTION = {"type": "Counts"}
 
 
-@pytest.fixture(autouse=True)
-def no_witness(monkeypatch):
-    """None from the environment."""
-    monkeypatch.delenv(VARIABLE, raising=False)
-
-
 def charge(ledger, label, release_id="r"):
     """A charge with its answer."""
     event = GaussianEvent(Fraction(1, 50), ((1 << 30, 1),))

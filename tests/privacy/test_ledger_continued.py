@@ -9,7 +9,6 @@ from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, bundle
-from pubpriv.privacy.ledger.witness import VARIABLE
 
 
 def charge(ledger, release_id, label):
@@ -20,9 +19,8 @@ def charge(ledger, release_id, label):
 
 
 @pytest.fixture
-def parts(ledger_url, tmp_path, monkeypatch):
+def parts(ledger_url, tmp_path):
     """A ledger, and three exports of it, each of which continues the one before; a run is open across the first two."""
-    monkeypatch.delenv(VARIABLE, raising=False)
     files = [tmp_path / f"{number}.jsonl" for number in range(3)]
     with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))

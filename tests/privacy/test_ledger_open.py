@@ -74,7 +74,7 @@ def test_looking_for_a_ledger_makes_none(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "a\n", "a b", "-a", "a/b", "é", None, "a" * 101])
-def test_names(ledger, name):
+def test_names_that_are_not_plain_are_refused(ledger, name):
     """Datasets and release ids are plain."""
     with pytest.raises(InvalidInput):
         ledger.register(name, budget=ZeroConcentratedDP(1))

@@ -19,19 +19,12 @@ from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.database import Database
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.views import NamedTable
-from pubpriv.privacy.ledger.witness import VARIABLE
 
 QUESTION = {"type": "Other"}
 MONTHS = ("2026-01", "2026-02", "2026-03", None)
 
 in_sqlite = pytest.mark.parametrize("new_ledger_url", ["sqlite"], indirect=True)
 in_postgresql = pytest.mark.parametrize("new_ledger_url", ["postgresql"], indirect=True)
-
-
-@pytest.fixture(autouse=True)
-def no_witness(monkeypatch):
-    """None from the environment."""
-    monkeypatch.delenv(VARIABLE, raising=False)
 
 
 def spend(ledger, release_id, rho="0.1", dataset="visits"):

@@ -28,7 +28,7 @@ releases: [{{name: mean, estimator: mean, allotment: "zcdp:0.25", period: month}
 """
 
 
-def test_the_traps_work(everything):
+def test_modules_of_the_users_folder_come_first(everything):
     """Whoever imports `flows` there gets the user's own."""
     traps = {"flows", "tasks", "cli", "schemas", "deployments", "benchmarks"}
     code = f"import {', '.join(sorted(traps))}"
@@ -39,7 +39,7 @@ def test_the_traps_work(everything):
     (everything.folder / "trapped").unlink()
 
 
-def test_the_demo(everything):
+def test_the_demo_runs_without_prefect(everything):
     """The RAND tables, without Prefect."""
     assert "gap closed" in everything.run("demo", "--plain")
 
@@ -55,7 +55,7 @@ def test_a_fit_gives_the_same_bits_plain_and_as_a_flow(everything):
     assert plain == flown
 
 
-def test_the_audit(everything):
+def test_the_fast_audit_keeps_every_promise(everything):
     """Every promise, fast."""
     told = json.loads(everything.run("audit", "--fast", "--json").partition("\n")[0])
     assert told["holds"]
@@ -84,7 +84,7 @@ def serving(everything) -> Iterator[dict[str, Any]]:
         process.kill()
 
 
-def test_serve_and_deploy(everything):
+def test_a_server_runs_a_deployment_of_the_users_own(everything):
     """Server and worker start, the page answers, a deployment of the user's own runs; all of it ends with Ctrl-C."""
     own = everything.folder / "visits.yaml"
     own.write_text(DATASET.format(folder=everything.folder))

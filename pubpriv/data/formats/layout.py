@@ -1,4 +1,4 @@
-"""What a format tells of a table before its rows are read."""
+"""What a format says of a table before its rows are read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

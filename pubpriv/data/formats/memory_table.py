@@ -69,7 +69,7 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
 
 
 def is_private(frame: Any) -> bool:
-    """Whether this very object was opened as a private table; of a copy nothing is known."""
+    """Tell whether this very object was opened as a private table; of a copy nothing is known."""
     return id(frame) in _frames and _frames[id(frame)] is frame
 
 

@@ -45,7 +45,7 @@ def estimate_groups(
         of: the method that estimates all rows.
         whole: it.
         rows: the public rows that it takes.
-        curator: the run, of a table that tells groups apart.
+        curator: the run, of a table that has groups.
         budget: for both; None: all of the run.
         runner: who runs the steps.
         spreads: whether groups have covariances, or means only.
@@ -119,7 +119,7 @@ def _begin(
     """Set the part of the groups aside, and check that the question about them fits."""
     by = curator.groups
     if by is None:
-        raise InvalidInput("the table tells no groups apart: open it with by=ByCategory(column, values)")
+        raise InvalidInput("the table has no groups: open it with by=ByCategory(column, values)")
     of_whole, of_groups = parts_of(curator.budget if budget is None else budget_of(budget))
     configuration = {"of": of, "by": by.column, "values": list(by.values), "columns": list(curator.columns)}
     ask = asked(curator.begin(METHOD, configuration, rows, of_groups), by)
@@ -147,7 +147,7 @@ def _doubt(estimate: Estimate) -> float:
 
 
 def _released(by: ByCategory, shrunk: ShrunkGroups, deviations: np.ndarray) -> Groups:
-    """Groups as a model file tells them; what is clipped may be missing of a variance, and move a mean by as much."""
+    """Groups as a model file has them; what is clipped may be missing of a variance, and move a mean by as much."""
     each = []
     for i, name in enumerate(by.values):
         parts = {"mean": np.array(shrunk.means[i])}

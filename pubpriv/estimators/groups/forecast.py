@@ -67,7 +67,7 @@ class _GroupCase(CaseOverAnother):
         return self.case.feasible(n, self._parts(purse)[0])
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Tell what the other case tells, and what groups pay."""
+        """Say what the other case says, and what groups pay."""
         whole, _ = parts_of(budget)
         share = f"{float(SHARE):.0%} of the budget is for {self.by.n_regions} groups by {self.by.column}"
         return (*self.case.notes(n, whole), f"{share}, asked at once; more of them cost no more noise")

@@ -52,7 +52,7 @@ def drawn_together(
         values: (K, entries).
         variances: of their errors, (K, entries) or (K, 1).
         jointly: with one t for all entries; else each entry has its own.
-        known: their mean, (entries,), as all rows together tell it, and the variance of that.
+        known: their mean, (entries,), as all rows together give it, and the variance of that.
     """
     from scipy.special import chdtri
 

@@ -47,7 +47,7 @@ class _PopulousResult:
             too, or covariances that were not asked for.
         converged: whether there is an answer.
         guarantee: that this was a simulation, and what such a run would promise.
-        simulated: what no run would tell: the h-index, degrees, noise. Of simulations only.
+        simulated: what no run would show: the h-index, degrees, noise. Of simulations only.
     """
 
     weights: np.ndarray | None

@@ -54,7 +54,7 @@ class Unit(Protocol):
 
     @property
     def asks_of_one_row(self) -> bool:
-        """Whether questions are taken that are no sums over records; see `PerPerson`."""
+        """Tell whether questions are taken that are no sums over records; see `PerPerson`."""
 
     def asked(self, question: Any) -> Question:
         """The question as the table is asked."""

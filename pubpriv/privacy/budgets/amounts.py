@@ -28,7 +28,7 @@ class Amount:
         return Amount(self.main - other.main, self.delta - other.delta)
 
     def fits(self, room: "Amount") -> bool:
-        """Whether both parts fit."""
+        """Tell whether both parts fit."""
         return self.main <= room.main and self.delta <= room.delta
 
     def to_json(self) -> dict[str, str]:

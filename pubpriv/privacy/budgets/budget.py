@@ -88,7 +88,7 @@ class Budget(ABC):
         """Bounds on the total variation between what is released of two neighbours, beside that of (epsilon, delta).
 
         Args:
-            guarantee: as `guarantee` tells it.
+            guarantee: as `guarantee` puts it.
             all_gaussian: all charges under the guarantee are known, and Gaussian.
         """
 

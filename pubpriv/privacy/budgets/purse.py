@@ -106,5 +106,5 @@ class Purse:
 
     @property
     def radial(self) -> bool:
-        """Whether noise is radial, and what adds up is epsilon."""
+        """Tell whether noise is radial, and what adds up is epsilon."""
         return KINDS[self.kind].noise_law == "radial"

@@ -95,7 +95,7 @@ class Access:
         return self._budgets[dataset]
 
     def protects_persons(self, dataset: str) -> bool:
-        """Whether all rows of a person are protected together, which never changes."""
+        """Tell whether all rows of a person are protected together, which never changes."""
         if dataset not in self._units:
             with self.reading(dataset) as book:
                 self._units[dataset] = book.person is not None

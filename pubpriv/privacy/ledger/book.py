@@ -274,7 +274,7 @@ class Book:
         return self.head
 
     def _was_paid(self, charged: Record, facts: dict[str, Any], due: dict[str, Amount]) -> bool:
-        """Whether a charge has these prices, and follows from the records before it."""
+        """Tell whether a charge has these prices, and follows from the records before it."""
         stated = facts_of("charged", facts)
         before = self.last(_table.c.seq < charged.seq)
         run = self.last(_table.c.seq < charged.seq, _table.c.release_id == charged.release_id)

@@ -31,7 +31,7 @@ _SLEEP = 60
 a server that does not let it in."""
 
 _OLDEST_SERVER = 150000
-"""Version of the server, as it tells it."""
+"""Version of the server, in its own numbers."""
 
 _BEFORE_WRITING = sa.text(
     "SELECT set_config('lock_timeout', :patience, true), "

@@ -66,7 +66,7 @@ class DatasetState:
 
     @property
     def capped(self) -> bool:
-        """Whether the cap holds for all periods together."""
+        """Tell whether the cap holds for all periods together."""
         return self.periods is None or self.periods.lifetime
 
     @property

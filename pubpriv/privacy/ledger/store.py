@@ -221,7 +221,7 @@ class Ledger:
             return book.periods
 
     def refuse_to_count(self, uri: str) -> None:
-        """Refuse to tell how many rows a table has, where that is private.
+        """Refuse to say how many rows a table has, where that is private.
 
         Raises:
             InvalidInput: it shares files with a table of a dataset whose unit is a person.

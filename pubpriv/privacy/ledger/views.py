@@ -235,7 +235,7 @@ class Balance:
 
     @property
     def capped(self) -> bool:
-        """Whether the cap holds for all periods together, as it does where there are none."""
+        """Tell whether the cap holds for all periods together, as it does where there are none."""
         return self.state.capped
 
     @property

@@ -18,6 +18,10 @@ from pubpriv.released.report.digits import MINUS
 
 INK, FAINT, PAPER = "#1a1a1a", "#595959", "#ffffff"
 _RULE = "#d0d0d0"
+
+_TICKS = 5
+"""Marks on an axis, about."""
+
 SHADES = ("#0072B2", "#D55E00", "#007A5A", "#A64D79", "#8A6D00", "#3D6A8A", "#5B3E96", "#7A3B00")
 """Colours after Okabe and Ito, darkened for white; pictures number what they colour, so nothing depends on them."""
 
@@ -182,12 +186,12 @@ def dots(points: Sequence[tuple[float, float]], size: float, color: str, opacity
     )
 
 
-def _ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers between `low` and `high`, at most about `most`, at least one."""
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers between `low` and `high`, at most about `_TICKS`, at least one."""
     span = high - low
     if not (isfinite(span) and span > 0):
         return [low]
-    raw = span / most
+    raw = span / _TICKS
     power = 10.0 ** floor(log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
     first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)

@@ -16,7 +16,7 @@ _SEEN = 2.0
 _MANY = 0.03
 """A release whose records belong to no component in this share did not converge for that."""
 
-_WHY = ("do not use", "did not converge", "does not fit", "do not fit", "too few", "noise")
+_WHY = ("do not use", "did not converge", "does not fit", "do not fit", "too few", "noise", "rows reach")
 """Words of a warning that says why numbers are not to be used."""
 
 TOLD = ("warnings", "hints", "ladder")
@@ -24,7 +24,7 @@ TOLD = ("warnings", "hints", "ladder")
 
 
 def sentences(estimate: Estimate) -> list[str]:
-    """Say how well the release fits, as far as it knows; empty if it tells nothing."""
+    """Say how well the release fits, as far as it knows; empty if it says nothing of that."""
     diagnostics = estimate.diagnostics
     parts = (
         _beyond_clip(diagnostics),

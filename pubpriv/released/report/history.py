@@ -43,7 +43,7 @@ class History:
     Attributes:
         dataset: its name.
         budget: the cap, in words.
-        guarantee: of the cap, as `Budget.guarantee` tells it.
+        guarantee: of the cap, as `Budget.guarantee` puts it.
         currency: epsilon, rho or mu^2.
         cap, spent, held: in the currency.
         runs: the newest.
