@@ -77,8 +77,9 @@ def read_tails(
     lengths, _ = measured(scaling, last, public.rows)
     belief = TailBelief.of(Seen(counts, drawn, lengths, k, level, scale_sd, n, clumped))
     factor, unsure = belief.factor, belief.unsure(sampling, noise)
-    if seen and factor > 1 and belief.of_odd_rows > _LIKELIER:
-        # what looks like a tail may be others of their kind, which are to be taken out and not counted in
+    # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
+    # counted in; where none are, nothing is taken out
+    if (factor > 1 and belief.of_odd_rows > _LIKELIER) if seen else factor < 1:
         factor = 1.0
     # what is believed, and not counted in, is an error
     unsure = math.hypot(unsure, _MISTAKEN * (belief.factor - 1), belief.factor - factor)
