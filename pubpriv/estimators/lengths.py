@@ -1,15 +1,18 @@
 """Laws of the lengths of Gaussian rows: |z| is chi-distributed with d degrees of freedom. Without `scipy.stats`."""
 
-import math
-
 import numpy as np
 
 
 def length_quantile(d: int, share: float) -> float:
     """Give the quantile of |z| below which `share` of standard Gaussian rows z in R^d lie."""
+    return float(length_quantiles(d, np.array(share)))
+
+
+def length_quantiles(d: int, shares: np.ndarray) -> np.ndarray:
+    """Give the quantiles of |z| below which each of `shares`, of any shape, of standard Gaussian rows z in R^d lies."""
     from scipy.special import gammaincinv
 
-    return math.sqrt(2 * float(gammaincinv(d / 2, share)))
+    return np.asarray(np.sqrt(2 * gammaincinv(d / 2, shares)))
 
 
 def gaussian_shares(edges: np.ndarray, d: int, scales: np.ndarray) -> np.ndarray:

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.estimators.gaussian.tail_laws import TailLaw
-from pubpriv.estimators.lengths import length_quantile
+from pubpriv.estimators.lengths import length_quantiles
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.lattice import rows_at
 from pubpriv.estimators.mixture.misfit import Fit
 from pubpriv.estimators.mixture.scaling import Scaling
 
-_MIDDLE = (0.001, 0.01, *np.linspace(0.025, 0.9, 36))
+_MIDDLE = (0.001, 0.01, *np.linspace(0.025, 0.9, 36), *(1 - np.geomspace(0.1, 1e-5, 25)[1:]))
 _REACH, _BEYOND = 64.0, 60
-"""Rows are drawn between lengths at these quantiles of a Gaussian's, and so many further ones, evenly in the logarithm,
-up to so many times as far as the last quantile."""
+"""Rows are drawn between lengths at these quantiles of a Gaussian's, as its rows lie there, and between so many further
+ones, evenly in the logarithm, up to so many times as far as the last quantile. Of many columns nearly all rows are of
+a length: in bins that are evenly wide or evenly filled those of the last tenth would be counted in the wrong shells."""
 
 DRAWN = 20_000
 """Rows that are drawn."""
@@ -111,18 +112,20 @@ class DrawnRows:
         """Draw rows about the components of a round, and sort and clip them as the round did."""
         weights, means, _ = last.mixture.arrays
         k, d = means.shape
-        middle = np.array([length_quantile(d, share) for share in _MIDDLE])
-        edges = np.concatenate([middle, middle[-1] * np.geomspace(1.0, _REACH, _BEYOND + 1)[1:]])
-        ends = np.concatenate([[0.0], edges, [2 * edges[-1]]])
-        each = -(-DRAWN // (k * (len(ends) - 1)))
-        lengths = ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(each) + 0.5) / each
+        middle = length_quantiles(d, np.array(_MIDDLE))
+        further = middle[-1] * np.geomspace(1.0, _REACH, _BEYOND + 1)
+        edges = np.concatenate([middle, further[1:]])
+        bins = len(edges) + 1
+        each = -(-DRAWN // (k * bins))
+        within = length_quantiles(d, _spread(np.array([0.0, *_MIDDLE]), each))
+        lengths = np.concatenate([within, _spread(np.append(further, 2 * further[-1]), each)])
         rows = rows_at(scaling.undo(last.mixture), public, np.tile(lengths.ravel(), (k, 1)))
         own, owners = measured(scaling, last, rows.reshape(-1, d))
         inside = own <= counts.end
         strayed = inside & (owners != np.repeat(np.arange(k), len(own) // k))
 
         def by_bin(values: np.ndarray) -> np.ndarray:
-            return np.asarray(np.tensordot(weights, values.reshape(k, len(ends) - 1, each, -1).mean(axis=2), axes=1))
+            return np.asarray(np.tensordot(weights, values.reshape(k, bins, each, -1).mean(axis=2), axes=1))
 
         held = np.where(inside, np.minimum(own, radius), 0.0) ** 2
         counted, second, fourth = (by_bin(values)[:, 0] for values in (inside, held, held**2))
@@ -153,6 +156,11 @@ class DrawnRows:
         kurtosis = 3 * self.d / (self.d + 2) * fourth * inside / held**2
         slope = np.gradient(np.log(held / inside), 2 * np.log(scales))
         return np.asarray((kurtosis - 1) / inside / np.maximum(slope, _FLAT) ** 2)
+
+
+def _spread(ends: np.ndarray, each: int) -> np.ndarray:
+    """Spread so many numbers evenly between adjacent `ends` (bins + 1,): (bins, each)."""
+    return np.asarray(ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(each) + 0.5) / each)
 
 
 def measured(scaling: Scaling, last: Round, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
+from pubpriv.estimators.lengths import gaussian_shares, length_quantiles
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.tail_belief import TailBelief
-from pubpriv.estimators.mixture.tail_rows import DrawnRows, OddKinds
+from pubpriv.estimators.mixture.tail_rows import DrawnRows, OddKinds, TailCounts
+from pubpriv.released.law import Mixture
 
 SAMPLING, NOISE = 0.01, 0.02
 
@@ -16,6 +21,19 @@ def test_rows_that_are_all_outside_have_a_finite_error():
     edges = np.array([6.0, 7.0])
     drawn = DrawnRows(50, edges, np.ones((3, 1)), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3)))
     assert np.isfinite(drawn.sampling_by(tail_laws(50)[1], np.array([1.0, 2.0, 3.0]))).all()
+
+
+@pytest.mark.parametrize("d", [1, 5, 50])
+def test_rows_that_stand_for_gaussian_ones_are_in_their_shells(d):
+    """Of fifty columns an eighth of one shell was counted further out: sound rows were taken to have tails."""
+    public = np.random.default_rng(4).standard_normal((200, d))
+    edges = length_quantiles(d, np.array([0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]))
+    mixture = Mixture.of(np.ones(1), np.zeros((1, d)), np.eye(d)[None])
+    last = Round(mixture, (1000.0,), 1.0, 1.0, 1.0, mixture)
+    counts = TailCounts(tuple(edges), (), np.zeros(8), np.ones(8))
+    drawn = DrawnRows.of(precondition(PublicTable.open(public)), public, last, counts, 2 * edges[-1])
+    shares = drawn.expected(tail_laws(d)[0], np.ones(1))[0]
+    assert shares == pytest.approx(gaussian_shares(edges, d, np.ones(1))[0], abs=0.0005)
 
 
 def believed(chances, factors):
