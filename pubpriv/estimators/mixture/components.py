@@ -23,7 +23,7 @@ from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.outside import Outside, Tails, as_planned, outside
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped
+from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped, within
 from pubpriv.estimators.mixture.strays import Sorting, Strays, overlapping, strays
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -69,6 +69,7 @@ class Round:
         outside: rows of no component; None: the round did not tell them apart.
         tails: what was made of the tails of components; None: nothing.
         radius: that whitened records were clipped to.
+        hidden: (k, d) what a third value may add to variances of two, in the table's own units; (): there are none.
     """
 
     mixture: Mixture
@@ -82,6 +83,7 @@ class Round:
     outside: Outside | None = None
     tails: Tails | None = None
     radius: float = math.inf
+    hidden: tuple[tuple[float, ...], ...] = ()
 
     @property
     def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
@@ -264,7 +266,8 @@ def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundA
     sds = roots * seen.noise["sum"] / per, roots**2 * seen.noise["moment"] / per
     upheld = laws.upheld(scaling, found.mixture, *sds)
     found = found if upheld == laws else read(seen, upheld)
-    return replace(found, mixture=upheld.tied(scaling, found.mixture))
+    hidden = laws.hidden(scaling, found.mixture, *sds, seen.radius)
+    return replace(found, mixture=upheld.tied(scaling, found.mixture), hidden=tuple(map(tuple, hidden.tolist())))
 
 
 def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:
@@ -340,7 +343,7 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountL
     """Make a round with diagonal covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
-    shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
+    shifts = within(seen.values["sum"] / counts[:, None], seen.radius)
     clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
     if laws is None:
         variances = np.stack([unclipped(own, seen.radius) for own in clipped])
@@ -379,7 +382,7 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: Count
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
-    shifts = _within(noisy, seen.radius)
+    shifts = within(noisy, seen.radius)
     factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
     if laws is not None:
         alike = np.repeat(clipped[:, None], d, axis=1)
@@ -392,9 +395,3 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: Count
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
     means = centers + roots * shifts
     return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d)
-
-
-def _within(shifts: np.ndarray, radius: float) -> np.ndarray:
-    """Shifts (k, d) no longer than the radius that no record is beyond."""
-    lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
-    return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))

@@ -151,13 +151,33 @@ class CountLaws:
         """
         if not self.two_valued:
             return self
+        measured, excess, noise = self._excess(scaling, mixture, mean_sds, variance_sds)
+        surprise = excess / np.hypot(noise, _ROOM * measured)
+        return self._of_two(surprise.sum(axis=0) < _CLEARLY * math.sqrt(len(surprise)))
+
+    def hidden(
+        self, scaling: Scaling, mixture: Mixture, mean_sds: np.ndarray, variance_sds: np.ndarray, radius: float
+    ) -> np.ndarray:
+        """Tell what a third value may add to the variances of two, for all that was measured: (k, d), one sd.
+
+        In the table's own units. Of a row two steps up a clip to `radius` leaves a part only. For the other arguments
+        see `upheld`.
+        """
+        _, excess, noise = self._excess(scaling, mixture, mean_sds, variance_sds)
+        model, d = scaling.undo(mixture), len(self.steps)
+        far = (2 - self.chances(model.arrays[1])) ** 2 * np.array(self.steps) ** 2
+        lengths = far / np.einsum("kii->ki", model.arrays[2]) + d - 1
+        return np.asarray(np.hypot(noise, np.maximum(excess, 0.0)) / np.minimum(1.0, radius**2 / lengths))
+
+    def _excess(
+        self, scaling: Scaling, mixture: Mixture, mean_sds: np.ndarray, variance_sds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Give measured variances, what they exceed those of two values by, and the noise of that: (k, d) each."""
         _, means, covariances = scaling.undo(mixture).arrays
         scale, measured = np.array(scaling.scale), np.einsum("kii->ki", covariances)
-        implied = self.implied_variances(means)
         slope = (1 - 2 * self.chances(means)) * np.array(self.steps)
         noise = np.hypot(scale**2 * variance_sds, slope * scale * mean_sds)
-        surprise = (measured - implied) / np.hypot(noise, _ROOM * measured)
-        return self._of_two(surprise.sum(axis=0) < _CLEARLY * math.sqrt(len(means)))
+        return measured, measured - self.implied_variances(means), noise
 
     def in_force(self, mixture: Mixture) -> "CountLaws":
         """Keep two values only in columns that have the variances of two in a mixture, in the table's own units."""

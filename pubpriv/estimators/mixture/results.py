@@ -73,7 +73,7 @@ def released(
         laws = laws.in_force(mixture)
         errors = count_errors(errors, laws, mixture, _clip(last, frames, order))
         if kind != "spherical" and laws.two_valued:
-            errors["covariances"] = _of_two_values(errors, laws, mixture, len(rows.rows))
+            errors["covariances"] = _of_two_values(errors, laws, mixture, len(rows.rows), last, order)
     if last and last.outside is not None and last.outside.seen:
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
     if last and last.tails is not None:
@@ -147,21 +147,26 @@ def _clip(last: Round, frames: tuple[Frame, ...], order: np.ndarray) -> Clip:
     return Clip(tuple(frames[j] for j in order), last.radius, last.moment_sd / np.array(last.counts)[order])
 
 
-def _of_two_values(errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int) -> dict[str, np.ndarray]:
+def _of_two_values(
+    errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int, last: Round, order: np.ndarray
+) -> dict[str, np.ndarray]:
     """Give variances that means of two-valued columns determine the errors that these bring, to the second order.
 
     Private rows may have further values that m public rows are too few to show: as often as those of Poisson's law,
     whose variance is larger by the square of its mean, as likely as it is that no public row has one in that column.
+    They would have been measured, too: where private rows are many, there is no room for so much.
     """
     weights, means, _ = mixture.arrays
     chances, steps, parts = laws.chances(means), np.array(laws.steps), {}
-    unseen = chances**2 * np.exp(-m * (weights @ chances**2) / 2)
+    unseen = steps**2 * chances**2 * np.exp(-m * (weights @ chances**2) / 2)
+    if last.hidden:
+        unseen = np.minimum(unseen, np.array(last.hidden)[order])
     for name, found in errors["covariances"].items():
         off, part = errors["means"][name], found.copy()
         own = np.einsum("kii->ki", part)
         brought = np.hypot((1 - 2 * chances) * steps * off, np.sqrt(2) * off**2)
         if name == "sampling":
-            brought = np.hypot(brought, unseen * steps**2)
+            brought = np.hypot(brought, unseen)
         own[:] = np.where(laws.two_valued, brought, own)
         parts[name] = part
     return parts

@@ -74,3 +74,9 @@ def _size(covariance: np.ndarray, before: np.ndarray, colour: np.ndarray) -> flo
     """Tell the variance of a column in units of the last estimate's: the mean of all columns."""
     now, then = (np.einsum("ij,jk,ik->i", colour, each, colour) for each in (covariance, before))
     return max(float((now / then).mean()), _LEAST)
+
+
+def within(shifts: np.ndarray, radius: float) -> np.ndarray:
+    """Shifts (k, d) no longer than the radius that no record is beyond."""
+    lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
+    return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))

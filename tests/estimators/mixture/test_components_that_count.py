@@ -174,6 +174,29 @@ def test_measured_variances_untie_a_column_of_which_public_rows_showed_two_value
     assert two.upheld(scaling, measured, quiet, loud) == two
 
 
+def test_what_a_third_value_may_add_is_what_was_measured():
+    """Noise, and what variances exceed those of two values by; a clip to 2 leaves a sixth of a row two steps up."""
+    two = CountLaws(((0.0, 0.0),), (1.0, 1.0), (True, True))
+    measured, scaling = Mixture.of([1.0], [[0.2, 0.2]], [np.diag([0.15, 0.16])]), Scaling((0.0, 0.0), (1.0, 1.0))
+    quiet, far = np.full((1, 2), 0.01), np.full((1, 2), 0.02)
+    noise = np.hypot(0.02, (1 - 2 * 0.2) * 0.01)
+    assert two.hidden(scaling, measured, quiet, far, 9.0) == pytest.approx(np.full((1, 2), noise))
+    lengths = np.array([1.8**2 / 0.15, 1.8**2 / 0.16]) + 1
+    assert two.hidden(scaling, measured, quiet, far, 2.0)[0] == pytest.approx(noise * lengths / 4)
+    more = Mixture.of([1.0], [[0.2, 0.2]], [np.diag([0.15, 0.25])])
+    assert two.hidden(scaling, more, quiet, far, 9.0)[0, 1] == pytest.approx(np.hypot(noise, 0.25 - 0.16))
+
+
+def test_many_rows_leave_no_room_for_a_third_value():
+    """Sixty public rows may have missed one; variances of ten thousand would show it: intervals are those of rows."""
+    generator = np.random.default_rng(5)
+    rows = (generator.random((20_060, 1)) < 0.3) + 5.0 * (np.arange(20_060) % 2)[:, None]
+    estimate = fit(rows[:60], rows[60:], 2)
+    error = np.sqrt(sum(np.array(part).ravel() ** 2 for part in estimate.standard_errors["covariances"].values()))
+    assert (error < 1.5 * 0.4 * np.sqrt(0.21 / 10_000)).all()
+    assert (np.abs(np.array(estimate.covariances).ravel() - 0.21) < 3 * error).all()
+
+
 def test_counts_whose_third_value_no_public_row_has_are_measured():
     """One table of some three hundred has such rows: the private ones tell, nothing is flagged, variances hold."""
     private, public = counted(6000, 1, 3)[0], np.minimum(counted(60, 1, 4)[0] % APART, 0.5)
