@@ -97,6 +97,7 @@ def known_tail(
         float(mean[last]),
         math.sqrt(float(unknown[last])),
         endless=False,
+        hidden=tail.hidden,
     )
 
 

@@ -206,7 +206,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         beyond=beyond / max(float(np.trace(spread)), 1e-300),
         endless=outside.tail.endless,
         reach=float(ends[last]),
-        hidden=3 * float(outside.rows_sd[min(last, len(outside.rows_sd) - 1)]),
+        hidden=outside.tail.hidden,
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
         quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),

@@ -101,6 +101,7 @@ class Tail:
         beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall, and groups of rows that
             noise may have made.
         endless: whether it hardly falls, so that no error of clipping can be given.
+        hidden: rows that may lie together in a shell beyond, whichever it is, and would not count.
     """
 
     last: int
@@ -109,6 +110,7 @@ class Tail:
     beyond: float
     beyond_sd: float
     endless: bool
+    hidden: float
 
 
 def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
@@ -138,10 +140,13 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         beyond, beyond_sd, endless = _expected_beyond(
             found, noise, share, at, min(first, at), _ENDS_APART if group else _ENDS
         )
-    beyond_sd = math.hypot(beyond_sd, _feared(shells, last, _harm(known, last), n))
+    harm = _harm(known, last)
+    beyond_sd = math.hypot(beyond_sd, _feared(shells, last, harm, n))
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
-    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
+    past = slice(min(last, len(harm) - 1), None)
+    hidden = float((_least(harm[past]) * shells.rows_sd[past]).max())
+    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless, hidden)
 
 
 def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +199,7 @@ def _next_group(clear: np.ndarray, last: int, harm: np.ndarray) -> int | None:
         harm: (shells,) see `_harm`.
     """
     for end in range(last + 1, len(clear) + 1):
-        least = math.sqrt(_GROUP**2 + float(harm[end - 1]))
+        least = float(_least(harm[end - 1]))
         for width in range(1, min(_WINDOW, end - last) + 1):
             group = clear[end - width : end]
             if group.sum() / math.sqrt(width) > least and group[-1] > 1:
@@ -205,6 +210,11 @@ def _next_group(clear: np.ndarray, last: int, harm: np.ndarray) -> int | None:
 def _harm(known: np.ndarray, last: int) -> np.ndarray:
     """Give logarithms (shells,) of how many times as large the mean square error is up to the end of each shell."""
     return np.asarray(np.log(known / known[max(last - 1, 0)]))
+
+
+def _least(harm: np.ndarray) -> np.ndarray:
+    """Give the sds that a group must have to count, by `_harm` up to its end."""
+    return np.asarray(np.sqrt(_GROUP**2 + harm))
 
 
 def _feared(shells: Shells, last: int, harm: np.ndarray, n: float) -> float:

@@ -124,7 +124,9 @@ def _could_hide(diagnostics: Mapping[str, Any]) -> str:
         )
     return (
         f"Fewer than about {rows} that lie more than {end} out, "
-        "however far, would not have been seen; they could move the estimate by more than its errors say."
+        "however far, would not have been seen; they could move the estimate by more than its errors say: of n "
+        f"records, so many at L standard deviations move a mean by {found[0]:,.0f} L / n standard deviations, and a "
+        f"variance by {found[0]:,.0f} L^2 / n of it."
     )
 
 

@@ -23,7 +23,7 @@ COUNTS = np.arange(15)
 SHARES = np.exp(-RATE) * RATE**COUNTS / np.array([math.factorial(int(k)) for k in COUNTS])
 LENGTHS = np.abs(COUNTS - RATE) / math.sqrt(RATE)
 SHAPE = public_shape(PublicTable.open(np.repeat([0.0, 1.0, 2.0], [18, 9, 3])[:, None]), True)
-DOUBTFUL = Tail(1, np.array([0.2]), np.array([0.1]), 0.2, 0.8, endless=True)
+DOUBTFUL = Tail(1, np.array([0.2]), np.array([0.1]), 0.2, 0.8, endless=True, hidden=9.0)
 
 
 def held(edges):

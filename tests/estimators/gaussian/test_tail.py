@@ -51,6 +51,20 @@ def test_far_rows_count_wherever_they_lie():
     assert read_tail(shells(spread), before(0.5), True, N).last == 7
 
 
+@pytest.mark.parametrize("shell", [1, 6, 11])
+def test_rows_that_could_hide_are_those_that_would_not_count(shell):
+    """Three sds of the noise were said to show, and five did not count."""
+    most = read_tail(shells(np.zeros(12)), before(0.5), True, N).hidden
+    assert most > 4 * 2.0
+    counted = []
+    for rows in (0.95 * most, 1.05 * most):
+        far = np.zeros(12)
+        far[shell] = rows
+        counted.append(read_tail(shells(far), before(0.5), True, N).last)
+    assert counted[1] == shell + 1
+    assert shell < 11 or counted[0] == 0
+
+
 @pytest.mark.parametrize("fall", [0.3, 0.5, 0.65])
 def test_power_tails_are_continued(fall):
     """Squared lengths that fall by a factor: what lies beyond the last shell that counts is within two errors."""

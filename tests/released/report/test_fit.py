@@ -95,6 +95,7 @@ def test_a_release_tells_how_it_fits():
     for part in (
         "About 1.32% ± 0.22% of the records lie beyond the clip radius",
         "Fewer than about 14 records that lie more than 9.4 standard deviations out",
+        "move a mean by 14 L / n standard deviations, and a variance by 14 L^2 / n of it",
         "a divergence of 0.31; up to 0.005 is let pass): it does not fit, and about 12% of the records",
         "About 2,031 ± 80 records lie where no public row is: no component could be made of them",
         "No two components lie apart; 3 of them predict records best",
