@@ -159,7 +159,7 @@ def read_outside(known: CoreRead) -> Outside:
     cell has its other cells there, so that what lies beyond has no correlations about it even where columns are skewed.
     """
     seconds, sds = known.moments.seconds[1:], known.moments.second_sds[1:]
-    axes = column_axes(known.core, known.frame.dense()[1])
+    axes = column_axes(known.core, known.frame.dense()[1], known.public.unlike == "axes")
     sizes = np.einsum("ij,kjl,il->ki", axes, seconds, axes)
     clear = standing_out(sizes, sds)
     traces, trace_sds = sizes.sum(axis=1), sds * math.sqrt(len(axes))
