@@ -51,6 +51,11 @@ _BINS_BEYOND = 2
 """Bins beyond the core that tell of its tail: rows further out are odd ones, and measured apart."""
 
 
+_AFFORDED = 0.02
+"""Columns with unlike tails are measured without a Gaussian's shape where rows that noise hides then matter less: fewer
+private rows would only learn that they are too few."""
+
+
 @step(title="cut into shells")
 def cut(
     histogram: Histogram, frame: Frame, records: float, rho: float, may_be_gaussian: bool, shape: PublicShape
@@ -67,6 +72,9 @@ def cut(
     """
     d, edges = frame.dimension, np.array(histogram.edges)
     shift = np.zeros(len(edges) + 1)
+    # rows far out in one of many columns are no longer than others: where they are clipped as a Gaussian's, they shrink
+    if shape.unlike and not shape.counts and _hidden(histogram, d, records) < _AFFORDED:
+        may_be_gaussian = False
     unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
     if may_be_gaussian and shape.steps:
         shift = lattice_shift(frame, shape, edges, scale)
@@ -85,6 +93,11 @@ def cut(
     widest = len(edges) - 2 * _FEWEST_SHELLS
     first = min(int(enough[0]) if len(enough) else widest, widest)
     return Cut(False, 1.0, excess, tuple(edges[first::2].tolist()), _clip_radii(histogram, first, d, rho))
+
+
+def _hidden(histogram: Histogram, d: int, records: float) -> float:
+    """Give what rows that noise hides add to a variance of 1, of rows that end where a core of any shape does."""
+    return 3 * histogram.sd * core_end(records, d) ** 2 / (d * records)
 
 
 def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[float, ...]:

@@ -59,16 +59,22 @@ class Leant:
     off: float
 
 
-def column_axes(core: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:
     """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).
 
-    Where w is about white they are those nearest to the columns; else, with degenerate columns, those of the core.
+    Where w is about white they are those nearest to the columns, or where a factor is long the principal axes of their
+    correlations; else, with degenerate columns, those of the core.
+
+    Args:
+        core: (d, d) second moment of the core.
+        matrix: (d, d) of the frame.
+        principal: whether rows are long along principal axes, and not along columns.
     """
     values, vectors = np.linalg.eigh(core)
     if values[-1] > _UNEVEN * max(float(values[0]), 0.0):
         return np.asarray(vectors.T)
     left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
-    return np.asarray(left @ right)
+    return np.asarray(right if principal else left @ right)
 
 
 def common_part(core: np.ndarray, shell: np.ndarray, sd: float) -> float:
@@ -138,8 +144,9 @@ def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarr
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
     """
     found = axes @ second @ axes.T
-    sizes = np.diag(found)
-    more = np.maximum(sizes - np.diag(axes @ riding @ axes.T), 0.0)
+    # rounding makes either negative where a column has nothing: no column has more beside other rows than it has
+    sizes, ridden = (np.maximum(np.diag(part), 0.0) for part in (found, axes @ riding @ axes.T))
+    more = np.maximum(sizes - ridden, 0.0)
     if not more.any():
         more = sizes
     scales = np.sqrt(more / np.maximum(sizes, 1e-300))

@@ -159,7 +159,7 @@ def read_outside(known: CoreRead) -> Outside:
     cell has its other cells there, so that what lies beyond has no correlations about it even where columns are skewed.
     """
     seconds, sds = known.moments.seconds[1:], known.moments.second_sds[1:]
-    axes = column_axes(known.core, known.frame.dense()[1])
+    axes = column_axes(known.core, known.frame.dense()[1], known.public.unlike == "axes")
     sizes = np.einsum("ij,kjl,il->ki", axes, seconds, axes)
     clear = standing_out(sizes, sds)
     traces, trace_sds = sizes.sum(axis=1), sds * math.sqrt(len(axes))
@@ -365,7 +365,11 @@ def error_parts(
     own = np.diag(covariance)
     variance = np.maximum(fourth - (own / scales**2) ** 2, 0.05 * (own / scales**2) ** 2) * scales**4 / n
     ratio = np.sqrt(variance * n / (2 * own**2))
-    sampling = np.sqrt((np.outer(own, own) + covariance**2) / n * np.outer(ratio, ratio))
+    # short tails of two columns make their product no surer than a Gaussian's, but as far as they are one column
+    shared = covariance**2 / np.outer(own, own)
+    factor = np.outer(ratio, ratio)
+    factor = np.where(factor < 1, 1 + shared * (factor - 1), factor)
+    sampling = np.sqrt((np.outer(own, own) + covariance**2) / n * factor)
     privacy = entry_variances(colour @ colour.T, core_sds[1] ** 2, core_sds[1] ** 2)
     privacy = privacy + shape_variances(colour @ outside.axes.T, *outside.shape_variance)
     privacy = privacy + ((colour @ outside.noise @ colour.T) ** 2).sum(axis=0)

@@ -47,6 +47,9 @@ _SMOOTH = 1e-6
 _HEAP, _HEAPED = 0.1, 2
 """A column counts from its least public value if so large a share, and so many, of the public rows have it."""
 
+_SELDOM, _FEWEST_TESTED = 0.1, 20
+"""Public rows show columns with unlike tails in so many of the tables where all are Gaussian; fewer rows show none."""
+
 _DRAWN = 200_000
 """Cells of the rows that stand for a Gaussian's on a lattice; at most 100,000 rows."""
 
@@ -64,12 +67,14 @@ class PublicShape:
         origin: the least value of each column.
         steps: of the columns, 0 where the values are on no lattice.
         counting: whether values of a column on a lattice heap at their least one, as small counts do.
+        unlike: `columns` or `axes` where some of them clearly have longer tails than a Gaussian's, but most have not.
     """
 
     odds: tuple[float, ...] = ()
     origin: tuple[float, ...] = ()
     steps: tuple[float, ...] = ()
     counting: tuple[bool, ...] = ()
+    unlike: str = ""
 
     @property
     def counts(self) -> bool:
@@ -93,7 +98,8 @@ def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
     m, d = rows.shape
     steps, least = tuple(lattices(rows).tolist()), rows.min(axis=0)
     heaped = (rows == least).sum(axis=0) >= max(_HEAP * m, _HEAPED)
-    blank = PublicShape((), tuple(least.tolist()), steps, tuple((heaped & (np.array(steps) > 0)).tolist()))
+    counting = tuple((heaped & (np.array(steps) > 0)).tolist())
+    blank = PublicShape((), tuple(least.tolist()), steps, counting, unlike_tails(rows))
     if m < d + 2 or not may_be_gaussian:
         return blank
     center, whitening, _ = precondition(public).arrays
@@ -103,6 +109,34 @@ def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
     counts = np.bincount(np.searchsorted(_BINS, lengths), minlength=len(_BINS) + 1)
     odds = np.array([_likelihood(counts, law.shares(_BINS, SCALES)) for law in tail_laws(d)])
     return replace(blank, odds=tuple((odds - odds[0]).tolist()))
+
+
+def unlike_tails(rows: np.ndarray) -> str:
+    """Say of what rows (m, d) show that some are long or skewed while most are not: `columns`, `axes`, or nothing.
+
+    Lengths of rows hardly show such a column among many, and `tail_laws` are alike in all columns. Principal axes that
+    are wider than chance makes them (Marchenko and Pastur 1967) are tested beside columns, since a factor that is long
+    makes all columns long.
+    """
+    m, d = rows.shape
+    if m < max(_FEWEST_TESTED, d + 2) or d == 1:
+        return ""
+    spreads = rows.std(axis=0)
+    standard = (rows - rows.mean(axis=0)) / np.where(spreads > 0, spreads, 1.0)
+    _, widths, axes = np.linalg.svd(standard, full_matrices=False)
+    factors = widths > math.sqrt(m) + math.sqrt(d)
+    tested = {"columns": standard, "axes": standard @ axes[factors].T}
+    return next((name for name, each in tested.items() if 0 < _long_columns(each) <= d / 2), "")
+
+
+def _long_columns(columns: np.ndarray) -> int:
+    """Count columns (m, d) of mean 0 that are skewed, or have longer tails than Gaussian ones have by chance."""
+    from scipy.stats import kurtosistest, skewtest
+
+    tests = 4 * max(columns.shape[1], 1)  # of columns and of axes, two each
+    columns = columns[:, columns.std(axis=0) > 0]
+    long = kurtosistest(columns, alternative="greater").pvalue < _SELDOM / tests
+    return int((long | (skewtest(columns).pvalue < _SELDOM / tests)).sum())
 
 
 def public_odds(odds: tuple[float, ...]) -> np.ndarray:

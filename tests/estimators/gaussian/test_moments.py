@@ -99,6 +99,15 @@ def test_standard_errors_are_told_for_all_entries():
     assert (np.array(rich.standard_errors["mean"]["privacy"]) < np.array(poor.standard_errors["mean"]["privacy"])).all()
 
 
+def test_short_tails_do_not_make_covariances_surer():
+    """Products of independent columns of two values vary as those of any columns, though their squares hardly do."""
+    n = 100_000
+    rows = np.random.default_rng(64).choice([-1.0, 1.0], (n, 5))
+    found = pp.estimate_gaussian(rows[:30], pp.Curator.simulation(rows, "zcdp:0.5", seed=64))
+    sampling = np.array(found.standard_errors["covariance"]["sampling"]) * np.sqrt(n)
+    assert (sampling[np.triu_indices(5, 1)] > 0.9).all()
+
+
 def test_rows_that_reach_too_far_are_flagged():
     """Lognormal rows of sigma 3: no budget of this size measures them, and the estimate says so."""
     rows = np.exp(3 * np.random.default_rng(0).standard_normal((5_000, 3)))

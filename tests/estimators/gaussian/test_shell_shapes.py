@@ -101,3 +101,10 @@ def test_long_columns_among_many_are_not_flattened():
         errors = sum(np.diag(part) ** 2 for part in estimate.standard_errors["covariance"].values())
         off.append(((np.diag(estimate.covariance) - truth) / np.sqrt(errors))[long])
     assert np.mean(off) > -1.0
+
+
+def test_rounding_of_a_column_that_has_nothing_is_no_shape():
+    """Rows of the core have nothing of the last column but for rounding, and neither has the shell."""
+    riding = np.diag([1.0, 2.0, -1e-18])
+    assert beside(np.diag([3.0, 2.0, 0.0]), riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
+    assert beside(np.diag([3.0, 2.0, -1e-19]), riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))

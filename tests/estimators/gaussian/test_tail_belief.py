@@ -11,7 +11,14 @@ from pubpriv.estimators.gaussian.clipping import best_moment_radius, unclip_vari
 from pubpriv.estimators.gaussian.cutting import cut
 from pubpriv.estimators.gaussian.learner import ClippedMoments
 from pubpriv.estimators.gaussian.shells import Histogram, histogram_edges
-from pubpriv.estimators.gaussian.tail_belief import Correction, PublicShape, believe, lattice_shift, public_shape
+from pubpriv.estimators.gaussian.tail_belief import (
+    Correction,
+    PublicShape,
+    believe,
+    lattice_shift,
+    public_shape,
+    unlike_tails,
+)
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.lengths import gaussian_shares
 
@@ -157,3 +164,40 @@ def test_intervals_of_few_rows_hold_the_variance_of_a_t():
         errors = np.sqrt(sum(np.diag(part) ** 2 for part in found.standard_errors["covariance"].values()))
         held.append(np.abs(np.diag(found.covariance) - 5 / 3) < 1.96 * errors)
     assert np.mean(held) > 0.8
+
+
+def with_a_long_column(n, generator, columns=20):
+    """Rows of Gaussian columns, the first of which is exponential; all of variance 1."""
+    rows = generator.standard_normal((n, columns))
+    rows[:, 0] = generator.exponential(size=n)
+    return rows
+
+
+def test_public_rows_show_that_few_columns_or_axes_are_long():
+    """One of twenty columns, or the factor of all of them; of Gaussian columns none, and of exponential ones all."""
+    generator = np.random.default_rng(61)
+    rows, alone = generator.standard_normal((200, 20)), with_a_long_column(200, generator)
+    assert unlike_tails(alone) == "columns"
+    assert unlike_tails(3 * alone[:, :1] + rows) == "axes"
+    assert unlike_tails(rows) == unlike_tails(generator.exponential(size=(200, 5))) == ""
+    assert unlike_tails(alone[:12, :2]) == ""
+
+
+def test_one_long_column_among_many_is_not_clipped_as_a_gaussians():
+    """Its rows are no longer than others of twenty columns, so nothing but the public rows shows that it is."""
+    held = 0
+    for seed in range(6300, 6306):
+        generator = np.random.default_rng(seed)
+        public, private = (with_a_long_column(n, generator) for n in (100, 5000))
+        found = pp.estimate_gaussian(public, pp.Curator.simulation(private, "zcdp:0.5", seed))
+        parts = found.standard_errors["covariance"].values()
+        error = np.sqrt(sum(np.asarray(part)[0, 0] ** 2 for part in parts))
+        held += abs(found.covariance[0, 0] - 1) < 1.96 * error
+    assert held >= 5
+
+
+def test_few_private_rows_are_not_asked_for_unlike_tails():
+    """Where noise hides rows that matter, shells would show no more than that."""
+    unlike = PublicShape(unlike="columns")
+    assert cut(histogram(sd=50.0), LINE, N, RHO, True, unlike).gaussian
+    assert not cut(histogram(sd=1.0), LINE, N, RHO, True, unlike).gaussian
