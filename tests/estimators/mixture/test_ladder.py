@@ -149,7 +149,7 @@ def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
     mixture = Mixture.of([0.5, 0.1, 0.4], [[0.0], [1.0], [2.0]], [[[1.0]], [[2.0]], [[3.0]]])
     start = Mixture.of([0.2, 0.2, 0.6], [[0.1], [1.1], [2.1]], [[[4.0]], [[5.0]], [[6.0]]])
     odd = Outside(3.0, 40.0, 1.0, among=(0.1, 0.2, 0.3), unsure=(0.01, 0.02, 0.03))
-    before = Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, moved=(0.1, 0.2, 0.3), outside=odd)
+    before = Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, 950.0, moved=(0.1, 0.2, 0.3), outside=odd)
     last = inhabited(before, apart)
     assert last.mixture.arrays[1][:, 0].tolist() == kept
     assert last.mixture.arrays[2][:, 0, 0].tolist() == [1 + j for j in kept]
@@ -184,7 +184,9 @@ def test_tails_are_told_by_counts_in_shells(freedom):
     one = Mixture.of([1.0], [[0.0, 0.0]], [np.cov(rows.T)])
     lengths = np.linalg.norm(rows / rows.std(axis=0), axis=1)
     shells = np.histogram(lengths, [0.0, *radii, np.inf])[0].astype(float)
-    found = Explained(one, radii, tuple(shells.tolist()), (0.2 if np.isfinite(freedom) else 0.0, 0.0), (0.01, 0.01))
+    found = Explained(
+        one, radii, tuple(shells.tolist()), (0.2 if np.isfinite(freedom) else 0.0, 0.0), (0.01, 0.01), 50_000.0
+    )
     better = with_tails(found)
     assert found.complete == (not np.isfinite(freedom))
     if not np.isfinite(freedom):

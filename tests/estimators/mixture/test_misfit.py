@@ -26,7 +26,7 @@ def fit_of(private, mixture=TWO, noise=(0.1, 0.1), public=None, budget=0.5, **pe
     """The verdict on a model of private rows in their own units, of whose round only the frames matter."""
     public = PublicTable.open(np.random.default_rng(0).normal(size=(40, D)) if public is None else public)
     scaling = Scaling((0.0,) * D, (1.0,) * D)
-    last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture)
+    last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture, len(private))
     curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(budget), 1, **persons)
     curator.begin("mixture", {}, public)
     return check_fit(curator, scaling, public, last, mixture, noise, ASK)
@@ -94,7 +94,7 @@ def test_two_components_in_one_show_along_the_axis_alone():
     one = Mixture.of([1.0], [[0.0] * d], [np.diag([10.0] + [1.0] * (d - 1))])
     rows = np.random.default_rng(0).normal(size=(10_000, d))
     rows[:, 0] += np.where(np.arange(10_000) % 2, 3.0, -3.0)
-    last = Round(one, (1.0,), 1.0, 1.0, 1.0, one)
+    last = Round(one, (1.0,), 1.0, 1.0, 1.0, one, 10_000)
     public = PublicTable.open(rows[:40] + 0.0)
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
     fit = check_fit(curator, Scaling((0.0,) * d, (1.0,) * d), public, last, one, (0.1,), ASK)

@@ -29,8 +29,8 @@ def world():
     model = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), covariances(generator))
     frames = covariances(generator)
     start = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), frames)
-    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, start)
-    return model, frames, _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, start, N)
+    return model, frames, _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), 50, model)
 
 
 def like(scatter, told):
@@ -84,7 +84,7 @@ def test_sampling_errors_are_those_of_samples(world):
 def test_a_public_model_has_no_privacy_error(world):
     """Where the public model is kept no private row entered: sampling errors are those of the public rows."""
     model = world[0]
-    told = _standard_errors(None, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+    told = _standard_errors(None, ORDER, Scaling((0.0,) * D, SCALE), 50, model)
     assert all((parts["privacy"] == 0).all() for parts in told.values())
     assert np.allclose(told["weights"]["sampling"], np.sqrt(COUNTS / N * (1 - COUNTS / N) / 50))
 
