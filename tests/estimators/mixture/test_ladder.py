@@ -74,6 +74,16 @@ def test_what_a_ladder_asks_is_within_the_budget_and_told(crossed):
     assert 0.9 < sum(charges.values()) <= 1
 
 
+def test_scores_are_of_rows_that_lack_no_value(crossed):
+    """Half of twice as many rows lack one: their scores were half of what they are, and so was their noise."""
+    private = np.full((16_000, 3), np.nan)
+    private[::2] = overlapping(8000)
+    tried, others = (each.diagnostics["ladder"] for each in (run(overlapping(80, 1), private)[0], crossed[0]))
+    for line, alone in zip(tried, others, strict=True):
+        assert line["noise"] == pytest.approx(alone["noise"], rel=0.05)
+        assert line["penalty"] == pytest.approx(alone["penalty"], rel=0.05)
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "whole numbers"])
 def test_where_one_gaussian_explains_the_rows_no_ladder_is_paid_for(kind):
     """Its money goes to the last round, and one component stays one."""

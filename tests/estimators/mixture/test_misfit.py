@@ -86,6 +86,23 @@ def test_rows_that_lack_values_are_no_misfit():
     assert missing.startswith("about 0.5")
     assert "of the private rows have a missing" in missing
     assert np.array(found.standard_errors["weights"]["sampling"]) == pytest.approx(np.sqrt(0.25 / 3000), rel=0.03)
+    others = pp.estimate_mixture(public, pp.Curator.simulation(private[1::2], "zcdp:0.5", 1), n_components=2)
+    score, alone = (each.diagnostics["advantage_over_public"] for each in (found, others))
+    assert score["noise"] == pytest.approx(alone["noise"], rel=0.05)
+    assert score["nats_per_row"] == pytest.approx(alone["nats_per_row"], abs=2 * alone["noise"])
+
+
+def test_persons_rows_that_lack_values_are_no_warning():
+    """The number of rows was released of whole ones: what else was counted is pooled with it, and says of none."""
+    generator = np.random.default_rng(6)
+    who = np.repeat(np.arange(3000), 2)
+    places = 12 * generator.integers(2, size=(3000, 1))
+    private = places[who] + generator.standard_normal((6000, 2))
+    private[::5, 1] = np.nan
+    public = generator.standard_normal((60, 2)) + 12 * (np.arange(60) % 2)[:, None]
+    found = pp.estimate_mixture(public, pp.Curator.simulation(private, "zcdp:0.5", 1, persons=who), n_components=2)
+    assert found.converged
+    assert found.diagnostics["warnings"] == []
 
 
 def test_two_components_in_one_show_along_the_axis_alone():

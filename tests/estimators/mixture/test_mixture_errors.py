@@ -89,6 +89,15 @@ def test_a_public_model_has_no_privacy_error(world):
     assert np.allclose(told["weights"]["sampling"], np.sqrt(COUNTS / N * (1 - COUNTS / N) / 50))
 
 
+def test_errors_of_weights_are_of_the_rows_that_were_counted(world):
+    """Under every method: of a table that lacks half of its values, sampling weighs as in half the rows."""
+    model, _, told = world
+    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, model, N / 2)
+    half = _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), 50, model)["weights"]
+    assert half["sampling"] == pytest.approx(np.sqrt(2) * told["weights"]["sampling"])
+    assert half["privacy"] == pytest.approx(2 * told["weights"]["privacy"])
+
+
 @pytest.mark.parametrize(("n", "least", "most"), [(400, 1.02, 1.3), (40_000, 1.0, 1.0)])
 def test_few_rows_have_wider_errors_of_covariances(n, least, most):
     """Where counts do not tell whether rows are Gaussian, and the release says so."""
