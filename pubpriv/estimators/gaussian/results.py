@@ -32,6 +32,7 @@ from pubpriv.estimators.gaussian.plan import feasible
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.shells import gaussian_end
 from pubpriv.estimators.matrices import entry_variances
+from pubpriv.estimators.whole_rows import left_out
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
 
@@ -131,14 +132,11 @@ def shortage(records: float, size: Size, enough: bool) -> list[str]:
 
     Args:
         records: rows without missing or infinite values.
-        size: of the table; where it was released, of such rows alone.
+        size: of the table.
         enough: whether they reach the line.
     """
-    left_out = (
-        f"about {1 - records / size.rows:.2g} of the private rows have a missing or infinite value and are left out"
-    )
     few = "too few private rows for this budget: the estimate may be noise"
-    return [left_out] * (size.sd == 0 and records < size.rows) + [few] * (not enough)
+    return [*left_out(size, records), *[few] * (not enough)]
 
 
 def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:

@@ -19,15 +19,13 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.lengths import gaussian_shares, length_quantile
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.steps import step
+from pubpriv.estimators.whole_rows import SURELY, whole_rows
 
 _INNER = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 """Shares of a Gaussian's rows within the inner edges."""
 
 _RATIO, _OUTER = 1.5, 14
 """Each of the outer edges over the one before, and how many there are: 290 times the last inner one."""
-
-_CLEARLY = 4.2
-"""Sds that noise alone does not reach: so many rows far out may hide, and so many must lack for some to be missing."""
 
 
 @public_value
@@ -40,35 +38,27 @@ class Lengths:
         counts: of rows by shell; the last one is open.
         sd: of the noise in each count.
         rows: private rows, n.
+        whole: those without a missing or infinite value.
     """
 
     edges: tuple[float, ...]
     counts: tuple[float, ...]
     sd: float
     rows: int
+    whole: float
 
     outer = len(_INNER) + 1  # the first shell that a Gaussian's rows hardly reach: beyond the first outer edge
 
     @property
-    def whole(self) -> float:
-        """Rows without a missing or infinite value: n, or the sum of the counts where it is clearly less."""
-        total = sum(self.counts)
-        return float(self.rows) if total > self.rows - self._unclear else max(total, 1.0)
-
-    @property
     def none(self) -> bool:
         """Tell whether all of `whole` may be noise, though there are clearly more rows than that."""
-        return sum(self.counts) < min(self._unclear, self.rows - self._unclear)
-
-    @property
-    def _unclear(self) -> float:
-        """A sum of the counts that noise alone does not reach."""
-        return _CLEARLY * self.sd * math.sqrt(len(self.counts))
+        unclear = SURELY * self.sd * math.sqrt(len(self.counts))
+        return sum(self.counts) < min(unclear, self.rows - unclear)
 
     @property
     def unseen(self) -> int:
         """How many rows far out may hide in the noise."""
-        return math.ceil(_CLEARLY * self.sd)
+        return math.ceil(SURELY * self.sd)
 
     @property
     def ends(self) -> np.ndarray:
@@ -107,5 +97,6 @@ def count_lengths(
     """
     answer = curator.release(lengths_question(known.frame(np.array(center)), spread, ask), ask.label)
     asked = answer.question  # on a resumed run, as it was stored
-    sd = bounding_sd(asked, "count")
-    return Lengths(asked.partition.edges, tuple(answer.values["count"].tolist()), sd, curator.n_rows)
+    counts, sd = answer.values["count"], bounding_sd(asked, "count")
+    whole = whole_rows(curator.size, counts, sd)
+    return Lengths(asked.partition.edges, tuple(counts.tolist()), sd, curator.n_rows, whole)

@@ -111,7 +111,7 @@ class MeanPlan(Plan):
         one, two = (
             replace(each, sampling=factor * each.sampling, privacy=factor**2 * each.privacy) for each in self.steps
         )
-        error = math.sqrt(combined(one, two, rows, 1 / self.m)[1]) if factor > 1 else self.error
+        error = self.error if factor == 1 else math.sqrt(combined(one, two, rows, 1 / self.m)[1])
         return replace(self, n=rows, steps=(one, two), error=error)
 
     @classmethod

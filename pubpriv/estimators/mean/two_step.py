@@ -24,6 +24,7 @@ from pubpriv.estimators.mean.plan import MeanPlan, combined, sum_question, two_s
 from pubpriv.estimators.mean.reference import MeanResult, Options
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution, step
+from pubpriv.estimators.whole_rows import left_out
 from pubpriv.privacy.budgets import Purse
 
 _LITTLE = "the private rows tell little more than the public ones do: the mean is about the public one"
@@ -32,8 +33,6 @@ _NONE = (
     "hardly a private row has a number in each column: the mean is about the public one; a column may be text, have "
     "decimal commas, or be empty"
 )
-
-_MISSING = "about {share:.2g} of the private rows have a missing or infinite value and are left out"
 
 
 def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
@@ -63,7 +62,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "could_hide": {"rows": found.unseen, "beyond": radius},
     }
     warnings = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
-    notes = () if share == 1 else (_MISSING.format(share=1 - share),)
+    notes = left_out(curator.size, found.whole)
     return replace(result, warnings=(*warnings, *result.warnings), diagnostics=facts | result.diagnostics, notes=notes)
 
 

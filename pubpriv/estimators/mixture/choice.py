@@ -61,7 +61,7 @@ class Preference:
         return self.advantage > -min(self.noise, _AS_GOOD)
 
     @classmethod
-    def expected_noise(cls, n: int, d: int, ask: Ask) -> float:
+    def expected_noise(cls, n: float, d: int, ask: Ask) -> float:
         """Tell the noise of a comparison beforehand, in nats per row, for n rows of d columns."""
         return choice_bound(n, d, ask) * _noise(n, ask)
 
@@ -89,13 +89,13 @@ def score_bound(d: int) -> float:
     return max(_WIDEST, 2.0 * d)
 
 
-def choice_bound(n: int, d: int, ask: Ask, quiet: float = _QUIET) -> float:
+def choice_bound(n: float, d: int, ask: Ask, quiet: float = _QUIET) -> float:
     """The same where nothing but which of two models is the better one is asked of n rows; for `quiet` see `_QUIET`."""
     widest = score_bound(d)
     return min(max(quiet / _noise(n, ask), widest / _NARROWED), widest)
 
 
-def _noise(n: int, ask: Ask) -> float:
+def _noise(n: float, ask: Ask) -> float:
     """Noise of a comparison of n rows, as a share of where it is clipped."""
     return 2 / math.sqrt(2 * ask.rho) / n
 
@@ -107,35 +107,42 @@ def prefer(
     scaling: Scaling,
     first: Mixture,
     second: Mixture,
+    rows: float,
     ask: Ask,
     expected: float = 0.0,
     rugged: bool = False,
 ) -> Preference:
-    """How much better `first` fits the private rows than `second`; `expected` is its `head_start`.
+    """How much better `first` fits the private rows than `second`.
 
-    `rugged`: see `_RUGGED`; then `first` need not be better.
+    Args:
+        curator: the run.
+        scaling: of the standard coordinates.
+        first: model, in these.
+        second: the other.
+        rows: private rows that lack no value; the others have no score.
+        ask: for the score.
+        expected: `head_start` of the first.
+        rugged: see `_RUGGED`; then the first need not be better.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    n, d = curator.n_rows, len(scaling.location)
-    bound = choice_bound(n, d, ask)
+    bound = choice_bound(rows, len(scaling.location), ask)
     if rugged:
         widest, loudest = _RUGGED
-        bound, expected = max(bound, min(widest, loudest / _noise(n, ask))), 0.0
-    return Preference(*compare(curator, scaling, first, second, ask, bound), expected)
+        bound, expected = max(bound, min(widest, loudest / _noise(rows, ask))), 0.0
+    return Preference(*compare(curator, scaling, first, second, rows, ask, bound), expected)
 
 
 def compare(
-    curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask, bound: float
+    curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, rows: float, ask: Ask, bound: float
 ) -> tuple[float, float]:
     """Release the mean log-likelihood difference (first - second) per record, clipped at `bound`; with its noise sd.
 
-    Both in nats.
+    Both in nats; of `rows` private rows, which lack no value.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    n = curator.n_rows
     sides = scaling.cells_for_lengths(first), scaling.cells_for_lengths(second)
     question = BoundedScore.priced(*sides, bound, ask.price)
     answer = curator.release(question, ask.label)
-    return float(answer.values["score"][0]) / n, bounding_sd(answer.question, "score") / n
+    return float(answer.values["score"][0]) / rows, bounding_sd(answer.question, "score") / rows

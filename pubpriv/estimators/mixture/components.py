@@ -26,6 +26,7 @@ from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped, within
 from pubpriv.estimators.mixture.strays import Sorting, Strays, overlapping, strays
 from pubpriv.estimators.steps import step
+from pubpriv.estimators.whole_rows import whole_rows
 from pubpriv.released.law import Mixture
 
 _SMALLEST = 5.0
@@ -46,7 +47,6 @@ _UNSETTLED, _BACK, _SLOWEST = 1.0, 3, 0.999
 by the rate at which the last three changes became smaller, taken to be no more than the third. Then components hang on
 rows that they share: 5 and more were left where one held rows of another, .6 and less where each had its own."""
 
-
 Floors = tuple[tuple[float, ...], ...]
 """Least variance of each column in each component, (k, d), in standard coordinates."""
 
@@ -63,8 +63,8 @@ class Round:
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
         start: the estimate before it: records were whitened by its covariances.
-        change: by how many standard errors more passes over strays would still change the mean or covariance of a
-            component.
+        rows: private rows that it counted, in components or outside: n, if none lack a value.
+        change: by how many standard errors more passes over strays would still change a mean or covariance.
         moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
         outside: rows of no component; None: the round did not tell them apart.
         tails: what was made of the tails of components; None: nothing.
@@ -78,6 +78,7 @@ class Round:
     sum_sd: float
     moment_sd: float
     start: Mixture
+    rows: float
     change: float = 0.0
     moved: tuple[float, ...] = ()
     outside: Outside | None = None
@@ -135,9 +136,9 @@ class _RoundAnswer:
         beyond: released counts of regions outside all components.
         noise: sd of each part.
         counts: released counts (k,), at least `_SMALLEST` noise sds.
-        frames: by which records were whitened, as the question was stored.
-        radius: that they were clipped to.
+        frames, radius: by which records were whitened and clipped, as the question was stored.
         start: the estimate whose components they are.
+        rows: private rows that were counted.
     """
 
     partition: Partition
@@ -148,6 +149,7 @@ class _RoundAnswer:
     frames: tuple[Frame, ...]
     radius: float
     start: Mixture
+    rows: float
 
     @classmethod
     def by(
@@ -169,7 +171,8 @@ class _RoundAnswer:
         own, beyond = np.split(answer.values["count"], [k])
         values = {**answer.values, "count": own}
         counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
-        return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture)
+        rows = whole_rows(curator.size, answer.values["count"], noise["count"])
+        return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture, rows)
 
     def sorting(self, scaling: Scaling) -> Sorting | None:
         """How rows were sorted, if that is by their likeliest component; else None."""
@@ -196,7 +199,7 @@ class _RoundAnswer:
         """The round that ends with these means and covariances, in standard coordinates."""
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
         noise = self.noise["count"], self.noise["sum"], moment_sd
-        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start, radius=self.radius)
+        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start, self.rows, radius=self.radius)
 
 
 @step(title="per-component estimation", private=True)
@@ -271,10 +274,7 @@ def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundA
 
 
 def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:
-    """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
-
-    Without odd rows among those of components, too, where it tells of such rows outside.
-    """
+    """Make a round of an answer, without the strays and the odd rows among components that it tells of itself."""
     frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
     read = partial(_tied, reader, scaling, laws)
     found, changes, odd = read(seen), list[float](), None
@@ -377,6 +377,7 @@ def estimate_spherical(
 def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
     """Make a round with spherical covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
+    moment_sd = noise["square"] / d
     centers, roots = seen.diagonal(scaling)
     noisy = seen.values["sum"].reshape(-1, d) / counts[:, None]
     # the squared norm of the noisy shift is that of the shift and of its noise
@@ -386,12 +387,10 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: Count
     factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
     if laws is not None:
         alike = np.repeat(clipped[:, None], d, axis=1)
-        shifts, variances = laws.unclipped_columns(
-            seen.frames, seen.radius, shifts, alike, noise["square"] / d / counts
-        )
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, alike, moment_sd / counts)
         factors = variances.mean(axis=1)
     factors = np.clip(factors, *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
     means = centers + roots * shifts
-    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d)
+    return seen.round(means, [np.diag(variances) for variances in own], moment_sd)

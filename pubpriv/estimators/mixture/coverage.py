@@ -33,6 +33,7 @@ from pubpriv.estimators.mixture.plan import ABSENT, SUPPORT, SURELY_FEW, UNCOVER
 from pubpriv.estimators.mixture.rounds import MOMENT_SHARES
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.steps import Execution, step
+from pubpriv.estimators.whole_rows import whole_rows
 
 _SURE = 6.0
 """A count is seen if it is this many sds of its noise, ..."""
@@ -84,11 +85,13 @@ class _Support:
         counts: released, by group of `Outline.alone`.
         noise: sd of each.
         refused: groups that stand for almost no private row.
+        rows: private rows that lack no value.
     """
 
     counts: tuple[float, ...]
     noise: float
     refused: tuple[int, ...]
+    rows: float
 
 
 @public_value
@@ -112,7 +115,7 @@ class _Cloud:
     blur: float
     apart: tuple[float, ...] = ()
 
-    def many(self, n: int) -> bool:
+    def many(self, n: float) -> bool:
         """They stand out of the noise, and of n rows they are not few."""
         return self.count >= max(_SURE * self.noise, _MANY * n)
 
@@ -165,16 +168,16 @@ def cover(
         clusters: that scalings are made for; see `precondition`.
         asks: by name, of `coverage_questions`; none: nothing is asked.
     """
-    known = Coverage(rows, scaling, rows)
+    known, n = Coverage(rows, scaling, rows), float(run.curator.n_rows)
     if SUPPORT in asks:
         support = run(_support, scaling, seen, asks[SUPPORT])
+        n = support.rows  # where this is not asked, nothing says yet how many rows lack a value
         known = _without(run, known, seen, support, most, clusters)
         if known.rows is not rows:
             seen = run(outline, known.rows, known.scaling, most)
     if UNCOVERED not in asks or not seen.distance:
         return known
     found = run(_uncovered, known.scaling, seen, asks[UNCOVERED])
-    n = run.curator.n_rows
     known = replace(
         known,
         asked=(*known.asked, UNCOVERED),
@@ -183,7 +186,7 @@ def cover(
     )
     if not found.many(n):
         return known
-    inside = run(_absent, known.scaling, seen, found, asks[ABSENT])
+    inside = run(_absent, known.scaling, seen, found, n, asks[ABSENT])
     added = run(_drawn, seen, found, inside, len(known.rows.rows), n)
     return _concluded(replace(known, asked=(*known.asked, ABSENT)), found, inside, added, seen, n)
 
@@ -198,9 +201,10 @@ def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Su
     regions = NearestPoint(_frame(scaling, seen), seen.points, seen.alone)
     answer = curator.release(Counts.priced(regions, ask.price), ask.label)
     counts, noise = answer.values["count"], bounding_sd(answer.question, "count")
-    expected = np.bincount(seen.alone) * curator.n_rows / len(seen.alone)
+    rows = whole_rows(curator.size, counts, noise)
+    expected = np.bincount(seen.alone) * rows / len(seen.alone)
     few = counts < np.minimum(_UNSUPPORTED * expected + _NOT_MORE * noise, expected - SURELY_FEW * noise)
-    return _Support(tuple(counts.tolist()), noise, tuple((np.flatnonzero(few[1:]) + 1).tolist()))
+    return _Support(tuple(counts.tolist()), noise, tuple((np.flatnonzero(few[1:]) + 1).tolist()), rows)
 
 
 @step(title="uncovered rows", private=True)
@@ -232,7 +236,7 @@ def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _
 
 @step(title="absent component", private=True)
 @one_thread
-def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: _Cloud, ask: Ask) -> _Cloud:
+def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: _Cloud, n: float, ask: Ask) -> _Cloud:
     """Look again at uncovered rows, those in a ball about their mean: their covariance tells two components from one.
 
     Privacy: one `LiftedGram` over a partition, mu^2 <= ask.price.
@@ -240,7 +244,7 @@ def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: _Cloud, as
     center = np.array(found.mean)
     d = len(center)
     times, bounds, least = _BALL
-    sure = found.beyond(seen.by_chance * curator.n_rows)
+    sure = found.beyond(seen.by_chance * n)
     top = bounds[2 if sure else 1]
     radius = max(times * math.sqrt(d * float(np.clip(found.variance, bounds[0], top))), clip_radius(d, least))
     ball = _frame(scaling, seen, center)
@@ -279,7 +283,7 @@ def _widest(seen: Outline) -> float:
 
 
 @step(title="rows in the place of a component")
-def _drawn(seen: Outline, found: _Cloud, inside: _Cloud, m: int, n: int) -> tuple[tuple[float, ...], ...]:
+def _drawn(seen: Outline, found: _Cloud, inside: _Cloud, m: int, n: float) -> tuple[tuple[float, ...], ...]:
     """Draw rows for a component that public rows lack, (m', d) in standard coordinates; none if there is none.
 
     As many as public rows of the component would be; the seed is fixed, so they are public.
@@ -334,7 +338,7 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, 
 
 
 def _concluded(
-    known: Coverage, found: _Cloud, inside: _Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: int
+    known: Coverage, found: _Cloud, inside: _Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: float
 ) -> Coverage:
     """Say what came of it: where nothing could be added, more uncovered rows than by chance are a defect."""
     rows, scaling = known.rows, known.scaling

@@ -145,12 +145,10 @@ def _whole(
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
     fits = model.fit.fits and (covered.complete or model.fit.explains)
-    few = last.outside is None or last.outside.few(curator.n_rows)
+    few = last.outside is None or last.outside.few(last.rows)
     sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
-    return released(
-        model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt, model.fit.rows
-    )
+    return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def _judged(
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
     rugged = scene.rugged(last.mixture)
     two = (last.mixture, fallback) if rugged else (scene.held(last.mixture), scene.held(fallback))
-    guard = run.at("", shape)(prefer, scaling, *two, plan.guard, ahead, rugged)
+    guard = run.at("", shape)(prefer, scaling, *two, last.rows, plan.guard, ahead, rugged)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)

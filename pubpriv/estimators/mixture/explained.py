@@ -45,6 +45,7 @@ class Explained:
         divergence: sum (observed - predicted)^2 / predicted per row, less what noise and sampling make of it: of shells
             and of cells.
         limits: what each may be where there is nothing to explain.
+        rows: private rows that lack no value.
     """
 
     mixture: Mixture
@@ -52,6 +53,7 @@ class Explained:
     shells: tuple[float, ...]
     divergence: tuple[float, float]
     limits: tuple[float, float]
+    rows: float
 
     @property
     def complete(self) -> bool:
@@ -112,4 +114,4 @@ def explained(
     judged = [divergence(each.seen, each.predicted, each.sd, n, each.clumped) for each in (shells, cells)]
     (of_shells, shells_limit), (of_cells, cells_limit) = judged
     by_shell = shells.by_shell(shells.seen)
-    return Explained(mixture, shells.partition.edges, by_shell, (of_shells, of_cells), (shells_limit, cells_limit))
+    return Explained(mixture, shells.partition.edges, by_shell, (of_shells, of_cells), (shells_limit, cells_limit), n)

@@ -18,6 +18,7 @@ from pubpriv.estimators.mixture.shapes import Shape
 from pubpriv.estimators.mixture.supercluster import Groups, Regime, advice
 from pubpriv.estimators.mixture.unknown import Placement
 from pubpriv.estimators.mixture.verdict import LOUD, Verdict
+from pubpriv.estimators.whole_rows import left_out
 
 _EXPECTED = (
     "noise is larger than the covariances of a component, as rows, columns and budget said beforehand ({:.2g} times): "
@@ -56,12 +57,9 @@ def diagnostics(
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
     outside = last.outside if guard.clear else None
     if outside is not None:
-        warnings += outside.warnings(scene.run.curator.n_rows)
+        warnings += outside.warnings(last.rows)
     warnings += [*(() if last.tails is None else last.tails.warnings), *fit.warnings]
-    if fit.rows < scene.run.curator.n_rows:
-        missing = 1 - fit.rows / scene.run.curator.n_rows
-        warnings.append(f"about {missing:.2g} of the private rows have a missing or infinite value and are left out")
-    warnings += [*scene.scaling.notes, *advice(m, k, smallest)]
+    warnings += [*left_out(scene.run.curator.size, last.rows), *scene.scaling.notes, *advice(m, k, smallest)]
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
     if climbed is not None:
@@ -93,7 +91,7 @@ def diagnostics(
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise, "expected": guard.expected},
         "private_model_chosen": guard.clear,
         "misfit": fit.facts(),
-        **({} if outside is None else outside.facts(scene.run.curator.n_rows)),
+        **({} if outside is None else outside.facts(last.rows)),
         **({} if last.tails is None else {"tails": asdict(last.tails)}),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),

@@ -149,6 +149,7 @@ def climb(
         refine: makes rounds.
     """
     apart, k_apart = run(with_tails, found), len(found.mixture.weights)
+    n, d = found.rows, len(scaling.location)
     models: dict[int, Mixture] = {}
     scored: list[Scored] = []
     for rung in ladder.plan(k_apart).rungs:
@@ -163,14 +164,14 @@ def climb(
             for number, (start, asks) in enumerate(zip(starts, rung.starts, strict=True), start=1)
         )
         # with a wide bound: one start of a real table was 35 nats worse than the other at one row in a hundred
-        pick = run.at(f"({k} components, start 2 or 1)", second, first)(prefer, scaling, second, first, rung.pick)
+        pick = run.at(f"({k} components, start 2 or 1)", second, first)(prefer, scaling, second, first, n, rung.pick)
         models[k] = second if pick.advantage > 0 else first
-        own = _score(run, scaling, (models[k], apart), groups.steps, rung.score, f"({k} components)")
+        own = _score(run, scaling, (models[k], apart), n, groups.steps, rung.score, f"({k} components)")
         over = None
         if rung.rank is not None and best is not None:
             both = models[k], models[best.components]
-            over = _rank(run, scaling, both, rung.rank, f"({k} components or {best.components})")
-        scored.append(Scored(k, own, penalty(k - k_apart, *_sizes(run)), over))
+            over = _rank(run, scaling, both, n, rung.rank, f"({k} components or {best.components})")
+        scored.append(Scored(k, own, penalty(k - k_apart, n, d), over))
     chosen = choose(k_apart, scored)
     plan = ladder.plan(chosen)
     if chosen == k_apart:
@@ -222,27 +223,25 @@ def best_of(scored: Sequence[Scored]) -> Scored | None:
     return best
 
 
-def penalty(more: int, n: int, d: int) -> float:
+def penalty(more: int, n: float, d: int) -> float:
     """Half of BIC's penalty for so many more components of d columns, in nats per row."""
     return more * (d + 1) * (d + 2) / 2 * math.log(n) / (4 * n)
-
-
-def _sizes(run: Execution) -> tuple[int, int]:
-    return run.curator.n_rows, len(run.curator.columns)
 
 
 _Two = tuple[Mixture, Mixture]
 
 
-def _score(run: Execution, scaling: Scaling, two: _Two, steps: tuple[float, ...], ask: Ask, place: str) -> Score:
+def _score(
+    run: Execution, scaling: Scaling, two: _Two, n: float, steps: tuple[float, ...], ask: Ask, place: str
+) -> Score:
     """Score the first model over the second, with variances of at least `_STEP` squared steps if there are steps."""
     first, second = (broadened(each, steps) for each in two) if any(steps) else two
-    return run.at(place, *two)(score, scaling, first, second, ask, score_bound(len(run.curator.columns)))
+    return run.at(place, *two)(score, scaling, first, second, n, ask, score_bound(len(scaling.location)))
 
 
-def _rank(run: Execution, scaling: Scaling, two: _Two, ask: Ask, place: str) -> Score:
+def _rank(run: Execution, scaling: Scaling, two: _Two, n: float, ask: Ask, place: str) -> Score:
     """Score the first model over the second, as they are, with a bound that leaves little noise."""
-    return run.at(place, *two)(score, scaling, *two, ask, choice_bound(*_sizes(run), ask, _QUIET))
+    return run.at(place, *two)(score, scaling, *two, n, ask, choice_bound(n, len(scaling.location), ask, _QUIET))
 
 
 def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:
@@ -254,9 +253,11 @@ def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:
 
 @step(title="score", private=True)
 @one_thread
-def score(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask, bound: float) -> Score:
-    """How much better `first` predicts the private rows than `second`, differences clipped at `bound` nats.
+def score(
+    curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, n: float, ask: Ask, bound: float
+) -> Score:
+    """How much better `first` predicts n private rows than `second`, differences clipped at `bound` nats.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    return Score(*compare(curator, scaling, first, second, ask, bound))
+    return Score(*compare(curator, scaling, first, second, n, ask, bound))

@@ -102,7 +102,7 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
         # against the best so far: beside a start that failed, scores of the others are all clipped
         two = scene.held(other.mixture), scene.held(best.mixture)
-        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, *two, ask))
+        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, *two, best.rows, ask))
         if picks[-1].advantage > 0:
             best, floors = other, starts[number - 1].floors
     return _finish(scene, best.mixture, floors, plan, best, "(best start)", *picks)

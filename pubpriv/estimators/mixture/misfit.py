@@ -30,6 +30,7 @@ from pubpriv.estimators.mixture.lattice import drawn_rows
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
+from pubpriv.estimators.whole_rows import whole_rows
 from pubpriv.released.law import Mixture
 
 _LIMIT = 0.005
@@ -49,9 +50,6 @@ _CERTAIN = 3.5
 
 _ODD = 0.001
 """... and from this share of all rows."""
-
-_SURELY = 4.2
-"""Sds of the noise by which fewer rows were counted than there are, where some lack values."""
 
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
@@ -302,16 +300,10 @@ def counted(
     asked, sd = answer.question, bounding_sd(answer.question, "count")
     # a resumed run answers the question that was paid for
     share = shares.result() if asked.partitions == question.partitions else _shares(asked, model, public)
-    rows = _whole_rows(curator.n_rows, answer.values["count"], share, sd)
+    rows = whole_rows(curator.size, answer.values["count"], sd, float(share.sum()))
     seen, predicted = asked.split(answer.values["count"]), asked.split(rows * share)
     clumped = curator.size.widening**2
     return [Counted(*each, sd, rows, clumped) for each in zip(asked.partitions, seen, predicted, strict=True)]
-
-
-def _whole_rows(n: int, counts: np.ndarray, shares: np.ndarray, sd: float) -> float:
-    """Rows without a missing value, which alone were counted: n, or as many as there seem to be if clearly fewer."""
-    seen, noise = float(counts.sum() / shares.sum()), sd * math.sqrt(len(counts)) / float(shares.sum())
-    return max(seen, 1.0) if seen < n - _SURELY * noise else n
 
 
 def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:

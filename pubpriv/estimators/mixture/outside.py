@@ -144,8 +144,8 @@ class Outside:
         """There are some."""
         return self.count > _CLEAR * self.noise
 
-    def few(self, n: int) -> bool:
-        """They are not so many, of n rows, that the components themselves are in doubt."""
+    def few(self, n: float) -> bool:
+        """They are not so many, of n whole rows, that the components themselves are in doubt."""
         return not self.seen or self.count < _MOST * n
 
     def of_components(self, kept: list[int]) -> "Outside":
@@ -155,8 +155,8 @@ class Outside:
         among, unsure = (tuple(part[j] for j in kept) for part in (self.among, self.unsure))
         return replace(self, among=among, unsure=unsure)
 
-    def warnings(self, n: int) -> tuple[str, ...]:
-        """Tell what a reader should know, in words."""
+    def warnings(self, n: float) -> tuple[str, ...]:
+        """Tell what a reader should know of them, of n whole rows, in words."""
         if not self.seen:
             return ()
         error = 1.96 * math.hypot(self.noise, math.sqrt(self.count)) / n
@@ -168,8 +168,8 @@ class Outside:
             return (text,)
         return (f"{text}. They are too many to be odd rows: do not use these numbers, but look for what they are",)
 
-    def facts(self, n: int) -> dict[str, Any]:
-        """Give what a release says of them among its diagnostics."""
+    def facts(self, n: float) -> dict[str, Any]:
+        """Give what a release says of them, of n whole rows, among its diagnostics."""
         return {
             "outside": {
                 "share": self.count / n,

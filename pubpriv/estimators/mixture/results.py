@@ -1,9 +1,9 @@
 """What leaves a run: the model in the data's own units, its errors, and what a reader should know of it.
 
 Standard errors have two parts: sampling by plug-in, privacy from the noise that was drawn. Both condition on the
-assignment of records to components: where components overlap, what their borders add is not counted. For a component
-with released count N, covariance Sigma, and frame covariance F (its records were whitened by F^(-1/2)), among k
-components:
+assignment of records to components: where components overlap, what their borders add is not counted. Of n rows that
+were counted, for a component with released count N, covariance Sigma, and frame covariance F (its records were whitened
+by F^(-1/2)), among k components:
 
 | of | sampling variance | privacy variance |
 |---|---|---|
@@ -49,9 +49,8 @@ def released(
     diagnostics: dict[str, Any],
     found: bool = True,
     blunt: bool = False,
-    whole: float | None = None,
 ) -> MixtureEstimate:
-    """The model in the data's own units, components by falling weight; `blunt` and `whole`: see `Fit.blunt`, `rows`."""
+    """The model in the data's own units, components by falling weight; `blunt`: see `Fit.blunt`."""
     chosen = scaling.straight(chosen)
     frames = scaling.cells(last.start).frames if last else ()
     last = _straight(last, scaling) if last else None
@@ -66,7 +65,7 @@ def released(
         _exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
     )
     statement = curator.statement()
-    errors = _standard_errors(last, order, scaling, whole or curator.n_rows, len(rows.rows), chosen)
+    errors = _standard_errors(last, order, scaling, len(rows.rows), chosen)
     errors = curator.size.widened(errors) if last else errors
     laws = CountLaws.of(mixture, rows.rows) if last else None
     if last and laws is not None:
@@ -101,7 +100,7 @@ def _straight(last: Round, scaling: Scaling) -> Round:
 
 
 def _standard_errors(
-    last: Round | None, order: np.ndarray, scaling: Scaling, n: float, m: int, chosen: Mixture
+    last: Round | None, order: np.ndarray, scaling: Scaling, m: int, chosen: Mixture
 ) -> dict[str, Any]:
     """{"weights" (k,), "means" (k, d), "covariances" (k, d, d)}: {"sampling", "privacy"}, in the data's units.
 
@@ -110,13 +109,12 @@ def _standard_errors(
             the estimate, privacy errors are zero, and sampling errors are those of m public rows.
         order: components by falling weight.
         scaling: of the standard coordinates.
-        n: private rows.
         m: public rows.
         chosen: the model in coordinates of columns.
     """
     weights, _, covariances = (values[order] for values in chosen.arrays)
     counts = np.array(last.counts)[order] if last else np.maximum(weights * m, 1.0)
-    size = n if last else m
+    size = last.rows if last else m
     frames = np.array(last.frames)[order] if last else np.zeros_like(covariances)
     count_sd, sum_sd, moment_sd = (last.count_sd, last.sum_sd, last.moment_sd) if last else (0.0, 0.0, 0.0)
     scale = np.array(scaling.scale)

@@ -66,6 +66,9 @@ def test_rows_that_one_cell_took_to_a_shell_have_their_other_cells_there():
     shell, riding = np.diag([2.0, 0.1, 0.1]), 0.1 * np.eye(3)
     assert beside(shell, riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
     assert beside(riding, 2 * riding, np.eye(3)) == pytest.approx(np.eye(3) / 3)
+    # a column that no row moves has what rounding left of it, below zero: it was made larger by 141 digits
+    rounded, core = np.diag([-2e-17, 0.5, 1.0]), np.diag([-4e-17, 0.1, 0.2])
+    assert beside(rounded, core, np.eye(3)) == pytest.approx(np.diag([0.0, 1.0, 2.0]) / 3)
 
 
 def test_a_tail_before_counts_for_less_where_chance_does_not_explain_a_shell():

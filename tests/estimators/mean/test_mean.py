@@ -14,6 +14,8 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.estimators.mean.clip import choose_clip
 from pubpriv.estimators.mean.lengths import Lengths, edges
 from pubpriv.estimators.mean.plan import MeanPlan
+from pubpriv.estimators.whole_rows import whole_rows
+from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -241,7 +243,7 @@ def test_what_is_clipped_of_skewed_rows_is_in_the_errors():
     """
     inner = (50.0, 105, 130, 130, 36, 15, 11, 9, 6, 4)
     ends = edges(1, 0.1)
-    found = Lengths(ends, (*inner, *[0.0] * (len(ends) + 1 - len(inner))), 6.3, 500)
+    found = Lengths(ends, (*inner, *[0.0] * (len(ends) + 1 - len(inner))), 6.3, 500, 500.0)
     clip = choose_clip(found, 1, 0.1, noise=0.0075)
     beyond = np.maximum(found.middles - clip.radius, 0) @ np.array(found.counts) / 500
     assert not clip.gaussian
@@ -309,10 +311,10 @@ def test_a_table_whose_column_is_empty_is_flagged():
 
 def test_noise_in_few_rows_is_no_sign_that_none_are_whole():
     """Where noise could hide all of them it says nothing either way."""
-    lengths = Lengths((1.0, 2.0), (40.0, 30.0, 10.0), 40.0, 300)
-    assert lengths.whole == 300
-    assert not lengths.none
-    assert Lengths((1.0, 2.0), (40.0, 30.0, 10.0), 40.0, 3000).none
+    counts, sd = (40.0, 30.0, 10.0), 40.0
+    assert whole_rows(Size(300), np.array(counts), sd) == 300
+    assert not Lengths((1.0, 2.0), counts, sd, 300, 300.0).none
+    assert Lengths((1.0, 2.0), counts, sd, 3000, whole_rows(Size(3000), np.array(counts), sd)).none
 
 
 # --- what it spends ----------------------------------------------------------------------------------------

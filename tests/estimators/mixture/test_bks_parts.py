@@ -216,7 +216,7 @@ def test_no_more_splits_are_made_than_components_are_missing():
 def test_weights_have_a_floor_and_sum_to_one():
     """max(., alpha / 2k) as printed sums to more than one."""
     model = Mixture.of([1, 0], [[0.0], [1.0]], [[[1.0]], [[1.0]]])
-    last = Round(model, (999.0, 1.0), 1.0, 1.0, 1.0, model)
+    last = Round(model, (999.0, 1.0), 1.0, 1.0, 1.0, model, 1_000.0)
     weights = _mixing_weights(last)
     assert sum(weights) == pytest.approx(1)
     assert weights[1] == pytest.approx((ALPHA / 4) / (0.999 + ALPHA / 4))

@@ -27,7 +27,7 @@ def test_the_noise_falls_with_n(d, many):
     """Of the score as it is asked, and as it is predicted: as 1 / n for many rows, by a narrower bound for few."""
     for n, noise in ((500, 0.2), (1000, min(0.2, many * 10)), (10_000, many), (100_000, many / 10)):
         curator = pp.Curator.simulation(np.zeros((n, d)), pp.ZeroConcentratedDP(0.5), 1)
-        found = prefer(curator, Scaling((0.0,) * d, (1.0,) * d), standard(d), standard(d), ASK)
+        found = prefer(curator, Scaling((0.0,) * d, (1.0,) * d), standard(d), standard(d), n, ASK)
         assert found.noise == pytest.approx(Preference.expected_noise(n, d, ASK), rel=1e-3)
         assert found.noise == pytest.approx(noise, rel=0.01)
 
@@ -38,7 +38,7 @@ def test_a_hundredth_of_a_nat_is_seen_in_a_hundred_thousand_rows():
     rows = np.random.default_rng(0).normal(size=(n, d))
     for first, second, better in ((1.0, 1.155, True), (1.155, 1.0, False)):
         curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
-        found = prefer(curator, Scaling((0.0,) * d, (1.0,) * d), standard(d, first), standard(d, second), ASK)
+        found = prefer(curator, Scaling((0.0,) * d, (1.0,) * d), standard(d, first), standard(d, second), n, ASK)
         assert 0.004 < abs(found.advantage) < 0.016
         assert found.clear == better
 
@@ -50,7 +50,7 @@ def test_a_model_that_denies_rows_a_step_off_is_not_taken():
     taken = []
     for rugged in (False, True):
         curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
-        taken.append(prefer(curator, Scaling((0.0,) * 2, (1.0,) * 2), *two, ASK, 4.0, rugged).clear)
+        taken.append(prefer(curator, Scaling((0.0,) * 2, (1.0,) * 2), *two, 5_000, ASK, 4.0, rugged).clear)
     assert taken == [True, False]
 
 

@@ -143,7 +143,8 @@ def test_auto_drops_what_noise_drowns():
     start = Mixture.of(np.array([0.5, 0.5]), np.zeros((2, 6)), [np.eye(6)] * 2)
     scaling = Scaling((0.0,) * 6, (1.0,) * 6)
     kinds = [
-        choose_shape(Round(mixture, (1e6, 1e6), 1.0, 1.0, sd * 1e6, start), scaling).kind for sd in (0.1, 0.001, 3.0)
+        choose_shape(Round(mixture, (1e6, 1e6), 1.0, 1.0, sd * 1e6, start, 2e6), scaling).kind
+        for sd in (0.1, 0.001, 3.0)
     ]
     assert kinds == ["diag", "full", "spherical"]
 

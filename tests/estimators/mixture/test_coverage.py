@@ -12,6 +12,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.data.uncovered import Uncovered
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.coverage import _support
 from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.plan import ABSENT, SUPPORT, UNCOVERED, MixturePlan, coverage_questions
 from pubpriv.estimators.mixture.public_model import _fit, public_model
@@ -184,6 +186,22 @@ def test_public_rows_that_stand_for_nothing_are_left_out():
     assert off(estimate, 3) < 0.5
     assert estimate.diagnostics["coverage"]["public_rows_left_out"] == 3
     assert any("3 of 63 public rows" in text for text in estimate.diagnostics["warnings"])
+
+
+def test_public_rows_stand_for_a_share_of_the_rows_that_lack_no_value():
+    """Half of the rows lack one, and a far group has an eighth of its share of the others, a sixteenth of all."""
+    generator = np.random.default_rng(12)
+    public, rows = drawn((0.5, 0.5), 60, generator), drawn((0.5, 0.5), 120_000, generator)
+    public[:3], rows[:750] = (60 + generator.normal(size=(count, 5)) for count in (3, 750))
+    rows[1::2, 0] = np.nan
+    table = PublicTable.open(public)
+    scaling = precondition(table)
+    seen = outline(table, scaling, 3)
+    curator = pp.Curator.simulation(rows, HALF, 1)
+    support = _support(curator, scaling, seen, Ask("mixture/support", 1, 100))
+    assert support.rows == pytest.approx(60_000, rel=0.01)
+    assert support.refused == ()
+    assert 0.1 * support.rows < 20 * support.counts[1] < 0.2 * support.rows
 
 
 def test_far_public_rows_are_kept_where_noise_hides_what_they_stand_for():

@@ -74,6 +74,16 @@ def test_what_a_ladder_asks_is_within_the_budget_and_told(crossed):
     assert 0.9 < sum(charges.values()) <= 1
 
 
+def test_scores_are_of_rows_that_lack_no_value(crossed):
+    """Half of twice as many rows lack one: their scores were half of what they are, and so was their noise."""
+    private = np.full((16_000, 3), np.nan)
+    private[::2] = overlapping(8000)
+    tried, others = (each.diagnostics["ladder"] for each in (run(overlapping(80, 1), private)[0], crossed[0]))
+    for line, alone in zip(tried, others, strict=True):
+        assert line["noise"] == pytest.approx(alone["noise"], rel=0.05)
+        assert line["penalty"] == pytest.approx(alone["penalty"], rel=0.05)
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "whole numbers"])
 def test_where_one_gaussian_explains_the_rows_no_ladder_is_paid_for(kind):
     """Its money goes to the last round, and one component stays one."""
@@ -149,8 +159,8 @@ def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
     mixture = Mixture.of([0.5, 0.1, 0.4], [[0.0], [1.0], [2.0]], [[[1.0]], [[2.0]], [[3.0]]])
     start = Mixture.of([0.2, 0.2, 0.6], [[0.1], [1.1], [2.1]], [[[4.0]], [[5.0]], [[6.0]]])
     odd = Outside(3.0, 40.0, 1.0, among=(0.1, 0.2, 0.3), unsure=(0.01, 0.02, 0.03))
-    told = {"moved": (0.1, 0.2, 0.3), "outside": odd, "hidden": ((0.1,), (0.2,), (0.3,))}
-    before = Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, **told)
+    known = {"moved": (0.1, 0.2, 0.3), "outside": odd, "hidden": ((0.1,), (0.2,), (0.3,))}
+    before = Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, 950.0, **known)
     last = inhabited(before, apart)
     assert last.mixture.arrays[1][:, 0].tolist() == kept
     assert last.mixture.arrays[2][:, 0, 0].tolist() == [1 + j for j in kept]
@@ -186,7 +196,9 @@ def test_tails_are_told_by_counts_in_shells(freedom):
     one = Mixture.of([1.0], [[0.0, 0.0]], [np.cov(rows.T)])
     lengths = np.linalg.norm(rows / rows.std(axis=0), axis=1)
     shells = np.histogram(lengths, [0.0, *radii, np.inf])[0].astype(float)
-    found = Explained(one, radii, tuple(shells.tolist()), (0.2 if np.isfinite(freedom) else 0.0, 0.0), (0.01, 0.01))
+    found = Explained(
+        one, radii, tuple(shells.tolist()), (0.2 if np.isfinite(freedom) else 0.0, 0.0), (0.01, 0.01), 50_000.0
+    )
     better = with_tails(found)
     assert found.complete == (not np.isfinite(freedom))
     if not np.isfinite(freedom):

@@ -26,7 +26,7 @@ def fit_of(private, mixture=TWO, noise=(0.1, 0.1), public=None, budget=0.5, **pe
     """The verdict on a model of private rows in their own units, of whose round only the frames matter."""
     public = PublicTable.open(np.random.default_rng(0).normal(size=(40, D)) if public is None else public)
     scaling = Scaling((0.0,) * D, (1.0,) * D)
-    last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture)
+    last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture, len(private))
     curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(budget), 1, **persons)
     curator.begin("mixture", {}, public)
     return check_fit(curator, scaling, public, last, mixture, noise, ASK)
@@ -86,6 +86,23 @@ def test_rows_that_lack_values_are_no_misfit():
     assert missing.startswith("about 0.5")
     assert "of the private rows have a missing" in missing
     assert np.array(found.standard_errors["weights"]["sampling"]) == pytest.approx(np.sqrt(0.25 / 3000), rel=0.03)
+    others = pp.estimate_mixture(public, pp.Curator.simulation(private[1::2], "zcdp:0.5", 1), n_components=2)
+    score, alone = (each.diagnostics["advantage_over_public"] for each in (found, others))
+    assert score["noise"] == pytest.approx(alone["noise"], rel=0.05)
+    assert score["nats_per_row"] == pytest.approx(alone["nats_per_row"], abs=2 * alone["noise"])
+
+
+def test_persons_rows_that_lack_values_are_no_warning():
+    """The number of rows was released of whole ones: what else was counted is pooled with it, and says of none."""
+    generator = np.random.default_rng(6)
+    who = np.repeat(np.arange(3000), 2)
+    places = 12 * generator.integers(2, size=(3000, 1))
+    private = places[who] + generator.standard_normal((6000, 2))
+    private[::5, 1] = np.nan
+    public = generator.standard_normal((60, 2)) + 12 * (np.arange(60) % 2)[:, None]
+    found = pp.estimate_mixture(public, pp.Curator.simulation(private, "zcdp:0.5", 1, persons=who), n_components=2)
+    assert found.converged
+    assert found.diagnostics["warnings"] == []
 
 
 def test_two_components_in_one_show_along_the_axis_alone():
@@ -94,7 +111,7 @@ def test_two_components_in_one_show_along_the_axis_alone():
     one = Mixture.of([1.0], [[0.0] * d], [np.diag([10.0] + [1.0] * (d - 1))])
     rows = np.random.default_rng(0).normal(size=(10_000, d))
     rows[:, 0] += np.where(np.arange(10_000) % 2, 3.0, -3.0)
-    last = Round(one, (1.0,), 1.0, 1.0, 1.0, one)
+    last = Round(one, (1.0,), 1.0, 1.0, 1.0, one, 10_000)
     public = PublicTable.open(rows[:40] + 0.0)
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
     fit = check_fit(curator, Scaling((0.0,) * d, (1.0,) * d), public, last, one, (0.1,), ASK)

@@ -29,8 +29,8 @@ def world():
     model = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), covariances(generator))
     frames = covariances(generator)
     start = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), frames)
-    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, start)
-    return model, frames, _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, start, N)
+    return model, frames, _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), 50, model)
 
 
 def like(scatter, told):
@@ -84,9 +84,18 @@ def test_sampling_errors_are_those_of_samples(world):
 def test_a_public_model_has_no_privacy_error(world):
     """Where the public model is kept no private row entered: sampling errors are those of the public rows."""
     model = world[0]
-    told = _standard_errors(None, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+    told = _standard_errors(None, ORDER, Scaling((0.0,) * D, SCALE), 50, model)
     assert all((parts["privacy"] == 0).all() for parts in told.values())
     assert np.allclose(told["weights"]["sampling"], np.sqrt(COUNTS / N * (1 - COUNTS / N) / 50))
+
+
+def test_errors_of_weights_are_of_the_rows_that_were_counted(world):
+    """Under every method: of a table that lacks half of its values, sampling weighs as in half the rows."""
+    model, _, told = world
+    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, model, N / 2)
+    half = _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), 50, model)["weights"]
+    assert half["sampling"] == pytest.approx(np.sqrt(2) * told["weights"]["sampling"])
+    assert half["privacy"] == pytest.approx(2 * told["weights"]["privacy"])
 
 
 @pytest.mark.parametrize(("n", "least", "most"), [(400, 1.02, 1.3), (40_000, 1.0, 1.0)])

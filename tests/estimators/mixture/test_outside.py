@@ -91,6 +91,17 @@ def test_odd_rows_among_those_of_components_are_taken_out():
     assert (error < 0.03).all()
 
 
+def test_they_are_a_share_of_the_rows_that_lack_no_value(clean):
+    """Half of the rows lack one: 5% of the others were said to be 2.5%, and nothing was flagged."""
+    rows = with_odd(clean[0], 0.05, [0.0, 25.0])
+    rows[1::2, 0] = np.nan
+    found = fitted(rows)
+    outside = found.diagnostics["outside"]
+    assert abs(outside["share"] - 0.05) < 3 * outside["sd"] < 0.02
+    assert not found.converged
+    assert any(warning.startswith(("4", "5", "6")) for warning in found.diagnostics["warnings"])
+
+
 @pytest.mark.parametrize(("budget", "regions"), [("zcdp:0.5", 2), ("pure:3", 0)])
 def test_the_last_round_alone_tells_them_apart_at_no_price(budget, regions):
     """Regions for them cost nothing under Gaussian noise; under radial noise there are none."""
