@@ -144,15 +144,9 @@ def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarr
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
     """
     found = axes @ second @ axes.T
-<<<<<<< HEAD
     # rounding makes either negative where a column has nothing: no column has more beside other rows than it has
     sizes, ridden = (np.maximum(np.diag(part), 0.0) for part in (found, axes @ riding @ axes.T))
     more = np.maximum(sizes - ridden, 0.0)
-=======
-    # rounding leaves columns without any less than nothing, of either
-    sizes, known = (np.maximum(np.diag(each), 0.0) for each in (found, axes @ riding @ axes.T))
-    more = np.maximum(sizes - known, 0.0)
->>>>>>> wt-whole
     if not more.any():
         more = sizes
     scales = np.sqrt(more / np.maximum(sizes, 1e-300))
