@@ -4,11 +4,12 @@ A seed exists in the simulated source only. A real run cannot be given one.
 """
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
-from typing import Protocol
+from functools import cached_property, partial
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -139,14 +140,29 @@ SPLIT = 1000
 """So many coordinates are drawn in two threads."""
 
 
-def _drawn(sd: int, size: int) -> np.ndarray:
-    # not `opendp.prelude`, which loads scikit-learn, three times what all of this takes
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_gaussian
-    from opendp.metrics import l2_distance
-    from opendp.mod import enable_features
+class _OpenDP(threading.local):
+    """OpenDP's vectors of integers: to say what these are takes it as long as ten draws, so a thread says it once.
 
-    enable_features("contrib")
-    domain = vector_domain(atom_domain(T="i64"), size=size)
-    mechanism = make_gaussian(domain, l2_distance(T=float), scale=float(sd))
+    Threads share none, for nobody promises that its objects may be used by two at a time.
+    """
+
+    @cached_property
+    def integers(self) -> tuple[Any, Any]:
+        """(domain, metric) of vectors of any length."""
+        # not `opendp.prelude`, which loads scikit-learn, three times what all of this takes
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.metrics import l2_distance
+        from opendp.mod import enable_features
+
+        enable_features("contrib")
+        return vector_domain(atom_domain(T="i64")), l2_distance(T=float)
+
+
+_opendp = _OpenDP()
+
+
+def _drawn(sd: int, size: int) -> np.ndarray:
+    from opendp.measurements import make_gaussian
+
+    mechanism = make_gaussian(*_opendp.integers, scale=float(sd))
     return np.array(mechanism(np.zeros(size, dtype=np.int64)), dtype=np.int64)

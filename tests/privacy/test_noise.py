@@ -1,12 +1,14 @@
 """Noise: its law is right and a wrong one would be seen; simulated noise is reproducible and says so."""
 
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from pubpriv.audit.noise_law import _scale_p
+from pubpriv.privacy import noise
 from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, _discrete_gaussian, drawn_beside
 
 SD, ALPHA = 1_000_000, 1e-6
@@ -117,3 +119,12 @@ def test_only_one_source_is_private_and_it_takes_no_seed():
     assert not SimulatedNoise(1).private
     with pytest.raises(TypeError):
         OperatingSystemNoise(1)
+
+
+def test_threads_share_nothing_of_opendp():
+    """What one thread made to draw with is used by that thread again, and by no other."""
+    mine = noise._opendp.integers
+    with ThreadPoolExecutor(1) as other:
+        theirs = other.submit(lambda: noise._opendp.integers).result()
+    assert noise._opendp.integers is mine
+    assert theirs[0] is not mine[0]

@@ -23,7 +23,7 @@ from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.outside import Outside, Tails, as_planned, outside
 from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.shrinking import LOUDEST, believed, shrunk, unclipped, within
+from pubpriv.estimators.mixture.shrinking import LOUDEST, at_most, believed, shrunk, unclipped
 from pubpriv.estimators.mixture.strays import Sorting, Strays, overlapping, strays
 from pubpriv.estimators.steps import step
 from pubpriv.estimators.whole_rows import whole_rows
@@ -343,7 +343,7 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountL
     """Make a round with diagonal covariances of an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
-    shifts = within(seen.values["sum"] / counts[:, None], seen.radius)
+    shifts = at_most(seen.values["sum"] / counts[:, None], seen.radius)
     clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
     if laws is None:
         variances = np.stack([unclipped(own, seen.radius) for own in clipped])
@@ -383,7 +383,7 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: Count
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
-    shifts = within(noisy, seen.radius)
+    shifts = at_most(noisy, seen.radius)
     factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
     if laws is not None:
         alike = np.repeat(clipped[:, None], d, axis=1)

@@ -60,23 +60,28 @@ def shrunk(noisy: np.ndarray, before: np.ndarray, colour: np.ndarray, sd: float)
     Only the shape is: the size is that of the noisy columns, to which `colour` leads back. Whitened by an estimate with
     noise E, rows have the covariance (1 + E)^-1, whose trace is too large by that of E^2.
     """
-    d, size = len(noisy), _size(noisy, before, colour)
+    then = _spread(before, colour)
+    d, size = len(noisy), _size(noisy, then, colour)
     away = noisy - size * before
     diagonal, back = np.eye(d, dtype=bool), np.zeros((d, d))
     for part, count, own in ((diagonal, d, sd), (~diagonal, d * (d - 1) / 2, sd / math.sqrt(2))):
         within = np.where(np.abs(away[part]) < _STANDS_OUT * own, away[part], 0.0)
         back[part] = min(1.0, sd**2 * count / max(float((within**2).sum()), 1e-12)) * within
     shape = size * before + away - back
-    return floored(shape * (size / _size(shape, before, colour)), min(sd, LOUDEST))
+    return floored(shape * (size / _size(shape, then, colour)), min(sd, LOUDEST))
 
 
-def _size(covariance: np.ndarray, before: np.ndarray, colour: np.ndarray) -> float:
-    """Tell the variance of a column in units of the last estimate's: the mean of all columns."""
-    now, then = (np.einsum("ij,jk,ik->i", colour, each, colour) for each in (covariance, before))
-    return max(float((now / then).mean()), _LEAST)
+def _size(covariance: np.ndarray, then: np.ndarray, colour: np.ndarray) -> float:
+    """Give the variance of a column in units of what it was `then`: the mean of all columns."""
+    return max(float((_spread(covariance, colour) / then).mean()), _LEAST)
 
 
-def within(shifts: np.ndarray, radius: float) -> np.ndarray:
+def _spread(covariance: np.ndarray, colour: np.ndarray) -> np.ndarray:
+    """Variances (d,) of the columns to which `colour` leads back from whitened ones."""
+    return np.asarray(np.einsum("ij,jk,ik->i", colour, covariance, colour))
+
+
+def at_most(shifts: np.ndarray, radius: float) -> np.ndarray:
     """Shifts (k, d) no longer than the radius that no record is beyond."""
     lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
     return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))
