@@ -51,6 +51,9 @@ _HEAP, _HEAPED = 0.1, 2
 _SELDOM, _FEWEST_TESTED = 0.1, 20
 """Public rows show columns with unlike tails in so many of the tables where all are Gaussian; fewer rows show none."""
 
+_FACTOR = 1.25
+"""A principal axis is a factor's if it is so many times as wide as chance makes one: long columns make one wider."""
+
 _DRAWN = 200_000
 """Cells of the rows that stand for a Gaussian's on a lattice; at most 100,000 rows."""
 
@@ -125,7 +128,7 @@ def unlike_tails(rows: np.ndarray) -> str:
     spreads = rows.std(axis=0)
     standard = (rows - rows.mean(axis=0)) / np.where(spreads > 0, spreads, 1.0)
     _, widths, axes = np.linalg.svd(standard, full_matrices=False)
-    factors = widths > math.sqrt(m) + math.sqrt(d)
+    factors = widths > _FACTOR * (math.sqrt(m) + math.sqrt(d))
     tested = {"columns": standard, "axes": standard @ axes[factors].T}
     return next((name for name, each in tested.items() if 0 < _long_columns(each) <= d / 2), "")
 
