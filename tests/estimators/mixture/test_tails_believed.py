@@ -29,7 +29,7 @@ def test_rows_that_stand_for_gaussian_ones_are_in_their_shells(d):
     public = np.random.default_rng(4).standard_normal((200, d))
     edges = length_quantiles(d, np.array([0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]))
     mixture = Mixture.of(np.ones(1), np.zeros((1, d)), np.eye(d)[None])
-    last = Round(mixture, (1000.0,), 1.0, 1.0, 1.0, mixture)
+    last = Round(mixture, (1000.0,), 1.0, 1.0, 1.0, mixture, 1000.0)
     counts = TailCounts(tuple(edges), (), np.zeros(8), np.ones(8))
     drawn = DrawnRows.of(precondition(PublicTable.open(public)), public, last, counts, 2 * edges[-1])
     shares = drawn.expected(tail_laws(d)[0], np.ones(1))[0]
