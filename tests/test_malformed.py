@@ -10,7 +10,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv import curator as door
-from pubpriv.audit.catalogue import PRICE
+from pubpriv.audit._catalogue import PRICE
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import from_json

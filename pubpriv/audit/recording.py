@@ -14,10 +14,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from pubpriv.audit._neighbours import difference, distance, integers
+from pubpriv.audit._tape import Driver, Tape, record
+from pubpriv.audit._worlds import WatchedNoise, in_memory, world
 from pubpriv.audit.finding import Finding, judged
-from pubpriv.audit.neighbours import difference, distance, integers
-from pubpriv.audit.tape import Driver, Tape, record
-from pubpriv.audit.worlds import WatchedNoise, in_memory, world
 from pubpriv.data.codec import from_json
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PublicTable

@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pubpriv.audit import (
-    canary,
-    door,
-    files,
-    malformed,
-    names,
-    noise_law,
-    periods,
-    persons,
-    prices,
-    radial,
+    _canary,
+    _door,
+    _files,
+    _malformed,
+    _names,
+    _noise_law,
+    _periods,
+    _persons,
+    _prices,
+    _radial,
+    _sensitivity,
+    _tampering,
     recording,
-    sensitivity,
-    tampering,
 )
 from pubpriv.audit.finding import Finding
 
@@ -37,19 +37,19 @@ class _Check:
 
 
 _CHECKS = (
-    _Check("sensitivity", "looking for neighbours further apart than declared", sensitivity.findings),
-    _Check("files", "replacing records at the edges of files, row groups and blocks", files.findings),
-    _Check("persons", "replacing all rows of a person", persons.findings),
-    _Check("periods", "changing the date of a row", periods.findings),
-    _Check("malformed", "asking malformed questions", malformed.findings),
-    _Check("prices", "recomputing prices", prices.findings),
-    _Check("noise_law", "measuring noise", noise_law.findings),
-    _Check("canary", "attacking each mechanism end to end", canary.findings),
-    _Check("radial", "measuring and attacking the noise of pure runs", radial.findings),
+    _Check("sensitivity", "looking for neighbours further apart than declared", _sensitivity.findings),
+    _Check("files", "replacing records at the edges of files, row groups and blocks", _files.findings),
+    _Check("persons", "replacing all rows of a person", _persons.findings),
+    _Check("periods", "changing the date of a row", _periods.findings),
+    _Check("malformed", "asking malformed questions", _malformed.findings),
+    _Check("prices", "recomputing prices", _prices.findings),
+    _Check("noise_law", "measuring noise", _noise_law.findings),
+    _Check("canary", "attacking each mechanism end to end", _canary.findings),
+    _Check("radial", "measuring and attacking the noise of pure runs", _radial.findings),
     _Check("recording", "replaying whole drivers on other tables", recording.findings),
-    _Check("door", "breaking into the door: one charge, one answer, never a refund", door.findings),
-    _Check("tampering", "writing into the ledger past the door", tampering.findings),
-    _Check("names", "calling one table by other names", names.findings),
+    _Check("door", "breaking into the door: one charge, one answer, never a refund", _door.findings),
+    _Check("tampering", "writing into the ledger past the door", _tampering.findings),
+    _Check("names", "calling one table by other names", _names.findings),
 )
 
 

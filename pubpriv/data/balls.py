@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.data.checks import LARGEST, flag, integer, kind, kinds, number
+from pubpriv.data._checks import LARGEST, flag, integer, kind, kinds, number
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pubpriv.data.checks import kind, kinds
+from pubpriv.data._checks import kind, kinds
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 

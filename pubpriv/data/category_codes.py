@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.arrow import validity_of
+from pubpriv.data._arrow import validity_of
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.errors import InvalidInput
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pubpriv.data.checks import integer, kind, kinds, numbers, size
+from pubpriv.data._checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, View

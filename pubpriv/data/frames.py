@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pubpriv.data.checks import kind, numbers
+from pubpriv.data._checks import kind, numbers
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 

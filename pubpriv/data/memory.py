@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data._norms import KeptNorms, NormsOf
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.confined import Confined
-from pubpriv.data.norms import KeptNorms, NormsOf
 from pubpriv.data.pieces import Chunk
 from pubpriv.data.tables import PrivateTable
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.arrow import validity_of
+from pubpriv.data._arrow import validity_of
 from pubpriv.errors import InvalidInput
 
 NOBODY = np.uint64(0)

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pubpriv.data.arrow import is_read_as_number, no_number, numbers_of
+from pubpriv.data._arrow import is_read_as_number, no_number, numbers_of
+from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.category_codes import check_kind, codes_of
 from pubpriv.data.columns import Column, map_columns, meant, sources_of
-from pubpriv.data.dates import check_dates
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of

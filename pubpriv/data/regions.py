@@ -13,12 +13,12 @@ from typing import Protocol
 
 import numpy as np
 
+from pubpriv.data._checks import integer, kind, kinds, numbers, size
+from pubpriv.data._norms import KeptNorms
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms
-from pubpriv.data.norms import KeptNorms
 from pubpriv.errors import InvalidInput
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data._dated import DatedChunk
+from pubpriv.data._public_columns import read_rows, select_rows
 from pubpriv.data.categories import ByCategory, check_groups
 from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
-from pubpriv.data.dated import DatedChunk
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.persons import id_columns, keys_in_memory
 from pubpriv.data.pieces import Chunk, block_length, columns_read, footers
-from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.names.periods import Span
 from pubpriv.names.tables import canonical

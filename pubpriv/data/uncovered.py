@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from pubpriv.data._checks import kind, numbers, size
 from pubpriv.data.balls import Cylinder
-from pubpriv.data.checks import kind, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View, check_points

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from pubpriv.deployments.notify import ensure_notices, targets
-from pubpriv.deployments.outcomes import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, Outcome, differences
-from pubpriv.deployments.pools import added_variables, make_pool, refuse_other_types
+from pubpriv.deployments._notify import ensure_notices, targets
+from pubpriv.deployments._outcomes import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, Outcome, differences
+from pubpriv.deployments._pools import added_variables, make_pool, refuse_other_types
 from pubpriv.deployments.render import OWN_VARIABLES, SLUG, SLUG_OFF, Rendered, flow_at
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.flows.automations import ensure_automations

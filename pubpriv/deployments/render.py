@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pubpriv.deployments._parts import Notify, Schedule
 from pubpriv.deployments.model import Audit, Dataset, Series
-from pubpriv.deployments.parts import Notify, Schedule
 from pubpriv.deployments.schedules import gap_of, in_words, period_of
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.flows.deployed import WAIT_VARIABLE, slot_of

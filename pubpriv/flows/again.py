@@ -1,7 +1,7 @@
 """Runs that are tried again by themselves: what they paid is kept, so trying costs nothing more.
 
 A deployed run that finds the ledger, the table or the server out of reach (exit 5) waits and tries again in its own
-process. Where the process died, the server makes another run (`pubpriv.flows.crashes`), which may wait here too. Each
+process. Where the process died, the server makes another run (`pubpriv.flows._crashes`), which may wait here too. Each
 wait is four times the one before it: what does not pass in a moment may pass in some minutes.
 """
 

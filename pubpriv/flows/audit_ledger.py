@@ -11,8 +11,8 @@ from prefect.artifacts import create_table_artifact
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation
+from pubpriv.flows._overview import show_overview
 from pubpriv.flows.allowed import check_audit_allowed
-from pubpriv.flows.overview import show_overview
 from pubpriv.flows.parameters import ledger_at, refuse_password
 from pubpriv.ledger import Ledger
 from pubpriv.privacy.ledger.witness import export_age

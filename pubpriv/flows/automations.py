@@ -13,8 +13,8 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from pubpriv.flows.crashes import DEAD, next_run, run_again
-from pubpriv.flows.missed import SKIPPED
+from pubpriv.flows._crashes import DEAD, next_run, run_again
+from pubpriv.flows._missed import SKIPPED
 from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.flows.tags import TAG
 from pubpriv.tasks.events import EXHAUSTED, resource_id

@@ -11,12 +11,12 @@ from prefect.settings import get_current_settings
 
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.estimators.jobs import run_job
+from pubpriv.flows._missed import skipped, why_not_resumed, why_skipped
+from pubpriv.flows._overview import show_overview
+from pubpriv.flows._series import kept_to_series
 from pubpriv.flows.again import tried_again, wait_after_crashes
 from pubpriv.flows.deployed import alone_with, job_of, run_name
-from pubpriv.flows.missed import skipped, why_not_resumed, why_skipped
-from pubpriv.flows.overview import show_overview
 from pubpriv.flows.parameters import Parameters, form_of
-from pubpriv.flows.series import kept_to_series
 from pubpriv.tasks.boundary import safe_flow
 from pubpriv.tasks.events import tell_of_skipped
 from pubpriv.tasks.publish import publish_release, refusals_shown

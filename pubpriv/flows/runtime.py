@@ -121,7 +121,7 @@ def _server(home: Path) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port, number = listening.getsockname()[1], listening.fileno()
         # it works in a folder of ours: Prefect looks for files of settings in the current one
-        process = processes.start("pubpriv.flows.ephemeral", [str(number)], os.environ, log, pass_fds=[number])
+        process = processes.start("pubpriv.flows._ephemeral", [str(number)], os.environ, log, pass_fds=[number])
     try:
         yield port
     finally:

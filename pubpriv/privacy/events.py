@@ -10,7 +10,7 @@ from math import isqrt
 from typing import Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.conversions import normal_tail
+from pubpriv.privacy._conversions import normal_tail
 from pubpriv.privacy.units import LARGEST, UNIT, stored_fraction, stored_integer
 
 

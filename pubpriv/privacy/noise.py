@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pubpriv.privacy.radial import rounded_radial
+from pubpriv.privacy._radial import rounded_radial
 
 MAX_SD = 1 << 53
 """Integer standard deviations up to here are floats without rounding."""

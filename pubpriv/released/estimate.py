@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pubpriv.errors import InvalidInput
+from pubpriv.released._showing import Shown
 from pubpriv.released.groups import Group, Groups
 from pubpriv.released.histograms import histograms_in
 from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number, counted
-from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable

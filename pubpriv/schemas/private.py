@@ -6,7 +6,7 @@ import pandas as pd
 import pandera.pandas as pa
 
 from pubpriv.data.tables import PrivateTable
-from pubpriv.schemas.checks import require
+from pubpriv.schemas._checks import require
 
 
 def _declared_schema(columns: Sequence[str]) -> pa.DataFrameSchema:

@@ -7,7 +7,7 @@ import pandas as pd
 import pandera.pandas as pa
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.schemas.checks import require
+from pubpriv.schemas._checks import require
 
 FINITE = pa.Check(np.isfinite, name="finite", error="must be finite")
 SOME_ROWS = pa.Check(lambda frame: len(frame) > 0, name="rows", error="must have at least one row")

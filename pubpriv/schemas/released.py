@@ -8,7 +8,7 @@ import pandera.pandas as pa
 
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.numbers import QUANTITIES, Number, of_columns, of_quantity, sources_of
-from pubpriv.schemas.checks import require
+from pubpriv.schemas._checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
 _TOLERANCE = 1e-6

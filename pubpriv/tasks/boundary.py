@@ -3,7 +3,7 @@
 Prefect keeps what it is shown: parameters and artifacts in its database, results in files, exceptions in
 state messages, logs and (pickled, whatever the settings) in files. So nothing private is shown to it:
 
-- Rows stay where they are. Handles and public values cross, nothing else; see `pubpriv.tasks.crossing`.
+- Rows stay where they are. Handles and public values cross, nothing else; see `pubpriv.tasks._crossing`.
 - Exceptions leave as fresh errors of our own, raised outside the `except` block: no cause, no context, no
   notes, no attributes.
 - Results of private tasks are neither kept nor cached: the ledger remembers them. Results of public tasks are
@@ -46,7 +46,7 @@ from pubpriv.errors import (
     SpecMismatch,
     Unavailable,
 )
-from pubpriv.tasks.crossing import CrossingError, PublicHandle, check_crossing, unpacked
+from pubpriv.tasks._crossing import CrossingError, PublicHandle, check_crossing, unpacked
 from pubpriv.tasks.outages import foreign
 
 _P = ParamSpec("_P")

@@ -27,9 +27,9 @@ from pubpriv.released.numbers import of_all
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table
+from pubpriv.tasks._crossing import crossing
 from pubpriv.tasks.artifacts import Subject, shown
 from pubpriv.tasks.boundary import publishing_task
-from pubpriv.tasks.crossing import crossing
 from pubpriv.tasks.events import BudgetOutlook
 from pubpriv.tasks.outages import not_needed
 

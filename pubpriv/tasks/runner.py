@@ -24,9 +24,9 @@ from pubpriv.data import progress
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Place, Step
+from pubpriv.tasks._crossing import PublicHandle, for_prefect, packed
 from pubpriv.tasks.artifacts import Subject
 from pubpriv.tasks.boundary import private_task, public_task
-from pubpriv.tasks.crossing import PublicHandle, for_prefect, packed
 from pubpriv.tasks.outages import not_needed
 
 PRIVATE = " [private]"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pubpriv.audit import canary
-from pubpriv.audit.attacks import attacks
-from pubpriv.audit.catalogue import _attainable
-from pubpriv.audit.neighbours import difference, distance, integers
+from pubpriv.audit import _canary
+from pubpriv.audit._attacks import attacks
+from pubpriv.audit._catalogue import _attainable
+from pubpriv.audit._neighbours import difference, distance, integers
 from pubpriv.data import questions
 from pubpriv.data.questions import Bisection
 
@@ -41,7 +41,7 @@ def test_every_kind_of_question_is_attacked():
     }
     kinds = {getattr(questions, name) for name in questions.__all__} - others
     assert {type(attack.question) for attack in ATTACKS.values()} == kinds
-    assert 2 * (len(ATTACKS) + 1) <= canary._BOUNDS
+    assert 2 * (len(ATTACKS) + 1) <= _canary._BOUNDS
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -56,7 +56,7 @@ def test_neighbours_are_as_far_apart_as_can_be(name):
 @pytest.mark.parametrize("name", ATTACKS)
 def test_attacks_hold_and_have_power(name):
     """No mechanism is told apart better than it was charged for, and each nearly as well as it was."""
-    finding = canary._attacked(ATTACKS[name], 2000, 0)
+    finding = _canary._attacked(ATTACKS[name], 2000, 0)
     assert finding.claimed == pytest.approx(2, rel=0.03)
     assert finding.holds
     assert 0.5 * finding.claimed < finding.found <= finding.claimed
@@ -64,7 +64,7 @@ def test_attacks_hold_and_have_power(name):
 
 def test_a_curator_with_its_ledger_holds():
     """Claimed is what the ledger was charged an answer; a fast audit comes near to it."""
-    finding = canary._through_the_door(5, 1_000, 0)
+    finding = _canary._through_the_door(5, 1_000, 0)
     assert finding.claimed == pytest.approx(2, rel=1e-6)
     assert finding.holds
     assert not finding.weak
@@ -75,7 +75,7 @@ def test_a_curator_with_its_ledger_holds():
 def test_the_score_is_the_likelihood_ratio(name):
     """Up to a constant: differences between answers are those of the exact log likelihood ratio."""
     question, totals = ATTACKS[name].question, sides(ATTACKS[name])
-    score, generator = canary._likelihood_ratio(question, *totals), np.random.default_rng(0)
+    score, generator = _canary._likelihood_ratio(question, *totals), np.random.default_rng(0)
 
     def draw(part, sd, size):
         return np.rint(generator.normal(0, sd, size)).astype(np.int64)
@@ -90,7 +90,7 @@ def test_the_score_of_a_bisection_follows_its_path():
     """Each answer is compared at the threshold that the answers before it led to."""
     attack = ATTACKS["Bisection, each step after the answers before it"]
     question, (first, second) = attack.question, sides(attack)
-    score = canary._likelihood_ratio(question, np_totals(first), np_totals(second))
+    score = _canary._likelihood_ratio(question, np_totals(first), np_totals(second))
     below = [np.cumsum(t["histogram"]) for t in (first, second)]
     counts, thresholds = np.array([30.0, 10.0, 21.0, 3.0]), [8, 4, 6, 5]
     sd = question.noise()["count"][0]
@@ -110,7 +110,7 @@ def test_the_bound_is_seldom_above_the_truth():
     """At an error of 10 % a rate, over 300 experiments at mu = 1, and with power."""
     generator = np.random.default_rng(0)
     under, over = generator.normal(size=(300, 2000)), generator.normal(1.0, 1.0, (300, 2000))
-    bounds = np.array([canary._mu_bound(*pair, error=0.1) for pair in zip(under, over, strict=True)])
+    bounds = np.array([_canary._mu_bound(*pair, error=0.1) for pair in zip(under, over, strict=True)])
     assert (bounds > 1).mean() <= 0.2
     assert bounds.mean() > 0.8
 
@@ -118,12 +118,12 @@ def test_the_bound_is_seldom_above_the_truth():
 def test_the_bound_sees_a_lost_root_of_two():
     """At the error of the whole audit, 3000 answers a side, mu = 2 sqrt(2) where 2 is claimed."""
     generator = np.random.default_rng(0)
-    assert canary._mu_bound(generator.normal(size=3000), generator.normal(2 * 2**0.5, 1, 3000)) > 2
+    assert _canary._mu_bound(generator.normal(size=3000), generator.normal(2 * 2**0.5, 1, 3000)) > 2
 
 
 def test_what_is_claimed_is_what_a_ledger_is_charged():
     """Rounded up, never below the declared distance."""
     for attack in ATTACKS.values():
         exact = attack.question.squared_distance
-        charged = Fraction(canary._attacked(attack, 20, 0).claimed ** 2 * (1 + 1e-12))
+        charged = Fraction(_canary._attacked(attack, 20, 0).claimed ** 2 * (1 + 1e-12))
         assert exact <= charged <= exact * (1 + Fraction(1, 10**9))

@@ -15,7 +15,7 @@ from helpers.cli_world import run_program
 from helpers.served import PUBPRIV
 
 from pubpriv import audit
-from pubpriv.audit import prices, run
+from pubpriv.audit import _prices, run
 from pubpriv.audit.finding import Finding
 from pubpriv.privacy.budgets import approx
 
@@ -32,7 +32,7 @@ def program(monkeypatch, capsys):
 def some_prices(fast, seed):
     """Three checks of prices, which take no time."""
     wanted = "Gaussian events under zcdp and approx", "Questions built for a price", SMALL_NOISE
-    yield from islice((finding for finding in prices.findings(fast, seed) if finding.mechanism in wanted), 3)
+    yield from islice((finding for finding in _prices.findings(fast, seed) if finding.mechanism in wanted), 3)
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pubpriv.audit import door
-from pubpriv.audit.attacks import attacks
-from pubpriv.audit.worlds import DATASET, WatchedNoise, world
+from pubpriv.audit import _door
+from pubpriv.audit._attacks import attacks
+from pubpriv.audit._worlds import DATASET, WatchedNoise, world
 from pubpriv.data.questions import Counts
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.units import ceil_units
@@ -22,8 +22,8 @@ def place():
 
 def test_every_promise_holds_for_three_kinds_of_question():
     """Each by its name, with what was tried."""
-    found = list(door.findings(fast=True, seed=0))
-    assert len(found) == 3 * len(door._PROMISES) == len({finding.mechanism for finding in found})
+    found = list(_door.findings(fast=True, seed=0))
+    assert len(found) == 3 * len(_door._PROMISES) == len({finding.mechanism for finding in found})
     assert {finding.check for finding in found} == {"door"}
     assert [finding.detail for finding in found if not finding.holds] == []
     assert all("verifies" in finding.detail for finding in found)
@@ -32,7 +32,7 @@ def test_every_promise_holds_for_three_kinds_of_question():
 @pytest.mark.slow
 def test_every_promise_holds_for_every_question():
     """The full audit."""
-    assert [finding for finding in door.findings(fast=False, seed=1) if not finding.holds] == []
+    assert [finding for finding in _door.findings(fast=False, seed=1) if not finding.holds] == []
 
 
 def test_a_claim_that_does_not_stand_is_named(place):
@@ -42,7 +42,7 @@ def test_a_claim_that_does_not_stand_is_named(place):
         yield "this stands", True
         yield "this does not", False
 
-    finding = door._tried("a story", story, place, COUNTS)
+    finding = _door._tried("a story", story, place, COUNTS)
     assert not finding.holds
     assert finding.detail == "does not hold: this does not"
     assert finding.verdict == "VIOLATION"
@@ -55,7 +55,7 @@ def test_a_story_that_breaks_off_is_no_promise_kept(place):
         yield "this stands", True
         raise KeyError("a cell")
 
-    finding = door._tried("a story", story, place, COUNTS)
+    finding = _door._tried("a story", story, place, COUNTS)
     assert not finding.holds
     assert "KeyError" in finding.detail
     assert "a cell" not in finding.detail
@@ -77,7 +77,7 @@ def test_a_broken_ledger_breaks_every_promise(place):
         def spent(self):
             return next(self.reads)
 
-    finding = door._tried("a story", lambda *_: iter([("this stands", True)]), Shrunk(), COUNTS)
+    finding = _door._tried("a story", lambda *_: iter([("this stands", True)]), Shrunk(), COUNTS)
     assert not finding.holds
     assert "sum of the charges" in finding.detail
     assert "never falls" in finding.detail

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
-from pubpriv.audit.defects import forged
-from pubpriv.audit.files import _LAYOUTS, _tried
-from pubpriv.audit.neighbours import NOBODY, totals_of
-from pubpriv.audit.sensitivity import _records
+from pubpriv.audit._catalogue import EAST, WEST, adds, at, examples
+from pubpriv.audit._defects import forged
+from pubpriv.audit._files import _LAYOUTS, _tried
+from pubpriv.audit._neighbours import NOBODY, totals_of
+from pubpriv.audit._sensitivity import _records
 from pubpriv.data import memory, pieces
 from pubpriv.data import scan as scanning
 from pubpriv.data.formats import BATCH

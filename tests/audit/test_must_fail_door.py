@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from pubpriv import curator as the_door
-from pubpriv.audit import canary, door, recording
-from pubpriv.audit.attacks import HALVES, attacks
-from pubpriv.audit.worlds import world
+from pubpriv.audit import _canary, _door, recording
+from pubpriv.audit._attacks import HALVES, attacks
+from pubpriv.audit._worlds import world
 from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.questions.base import COUNT_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.errors import PrivateStepFailed, RunClosed
-from pubpriv.estimators.mixture import driver, measuring
+from pubpriv.estimators.mixture import _measuring, driver
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
 from pubpriv.privacy.ledger.run import LedgerRun
@@ -34,14 +34,14 @@ RUNS = 5000
 def attacked(name, runs=RUNS):
     """The canary's finding on one attack, made by the product as it is patched now."""
     attack = next(attack for attack in attacks() if attack.name == name)
-    return canary._attacked(attack, runs, 0)
+    return _canary._attacked(attack, runs, 0)
 
 
 def promises():
     """What of the door's promises does not hold: {promise: detail}."""
     question = Counts.priced(HALVES, Fraction(1))
     with world(np.random.default_rng(0).normal(0.0, 3.0, (40, 2))) as place:
-        found = [door._tried(name, story, place, question) for name, story in door._PROMISES.items()]
+        found = [_door._tried(name, story, place, question) for name, story in _door._PROMISES.items()]
     return {finding.mechanism.removesuffix(" (Counts)"): finding.detail for finding in found if not finding.holds}
 
 
@@ -127,7 +127,7 @@ def test_a_release_without_its_noise(kind, monkeypatch):
         return right(self, label, part, math.isqrt(sd * sd // 2), size)
 
     monkeypatch.setattr(OperatingSystemNoise, "draw", draw)
-    finding = canary._through_the_door(5, 1_000, 0)
+    finding = _canary._through_the_door(5, 1_000, 0)
     assert not finding.holds
     assert ("same noise" in finding.detail) == (kind != "a lost root of two")
 
@@ -275,14 +275,14 @@ def test_a_failure_that_quotes_its_cause(monkeypatch):
 
 def test_an_answer_outside_the_door(monkeypatch):
     """A step that starts from the private rows' own mean."""
-    right = measuring._refine
+    right = _measuring._refine
 
     def refine(scene, start, floors, asks, *place):
         center = np.nan_to_num(scene.scaling.apply(scene.run.curator._table.rows)).mean(axis=0)
         means = np.array(start.arrays[1]) + center
         return right(scene, type(start).of(start.arrays[0], means, start.arrays[2]), floors, asks, *place)
 
-    monkeypatch.setattr(measuring, "_refine", refine)
+    monkeypatch.setattr(_measuring, "_refine", refine)
     broken = replayed()
     assert "a question depends on the table" in broken["the same questions in the same order"]
     assert "rows were opened" in broken["nothing outside the door"]
@@ -312,14 +312,14 @@ def test_a_plan_that_depends_on_data(monkeypatch):
 
 def test_a_choice_that_depends_on_totals(monkeypatch):
     """A second round only where an unnoised, unpaid count is large."""
-    right = measuring._finish
+    right = _measuring._finish
 
     def finish(scene, start, floors, plan, *place):
         totals = scan(scene.run.curator._table, Counts.priced(Everything(), Fraction(1)))
         rounds = plan.rounds if totals["count"].sum() else plan.rounds[:1]
         return right(scene, start, floors, replace(plan, rounds=rounds), *place)
 
-    monkeypatch.setattr(measuring, "_finish", finish)
+    monkeypatch.setattr(_measuring, "_finish", finish)
     broken = replayed()
     assert "labels, or their order" in broken["the same questions in the same order"]
     assert "for 10 charged questions" in broken["nothing outside the door"]

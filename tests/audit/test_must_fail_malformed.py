@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from pubpriv import curator as the_door
-from pubpriv.audit import defects, malformed
+from pubpriv.audit import _defects, _malformed
+from pubpriv.audit._malformed import _PROMISES
+from pubpriv.audit._worlds import world
 from pubpriv.audit.finding import promised
-from pubpriv.audit.malformed import _PROMISES
-from pubpriv.audit.worlds import world
 from pubpriv.data import codec
 from pubpriv.data import scan as scanning
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, Radial, Selection, base, bisection
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, Radial, Selection, _bisection, base
 from pubpriv.data.regions import Cells, NearestPoint, Refined
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
@@ -126,7 +126,7 @@ def test_a_failure_that_depends_on_a_record(unguarded, wrong):
 
 def test_a_partition_inside_another_that_is_not_looked_at(monkeypatch, wrong):
     """The outer one is checked, what it holds is not."""
-    monkeypatch.setattr(defects.Refined, "check", lambda *_: None)
+    monkeypatch.setattr(_defects.Refined, "check", lambda *_: None)
     monkeypatch.setattr(the_door, "rehearse", lambda question, columns: None)
     caught = wrong(MAPS)
     assert {name.partition(",")[0] for name in caught} == {"one centre inside a refined partition"}
@@ -149,8 +149,8 @@ def test_noise_that_is_not_looked_at(unguarded, wrong):
 
 def test_a_subclass_that_says_it_is_cheap(unguarded, wrong):
     """Somebody registered it as a public value, as any module can."""
-    unguarded.setitem(codec._TYPES, "Cheap", defects._Cheap)
-    unguarded.setitem(codec._TYPES, "Twice", defects._Twice)
+    unguarded.setitem(codec._TYPES, "Cheap", _defects._Cheap)
+    unguarded.setitem(codec._TYPES, "Twice", _defects._Twice)
     caught = wrong(LIST)
     assert caught["a question that says it is cheap, built"] == "answered, charged"
     assert caught["a partition of another making, built"] == "answered, charged"
@@ -175,7 +175,7 @@ def test_a_draw_that_is_shared(unwatched, place):
 
 def test_noise_that_was_not_announced(monkeypatch, place):
     """It is drawn when it is asked for."""
-    monkeypatch.setattr(malformed, "drawn_beside", beside)
+    monkeypatch.setattr(_malformed, "drawn_beside", beside)
     detail = broken(place, OTHER)
     for name in ("less noise", "fewer draws", "more draws", "another part", "a second time"):
         assert f"{name}: refused" in detail
@@ -192,7 +192,7 @@ def test_totals_that_show_beside_a_saturated_draw(monkeypatch, place):
 
 def test_a_bisection_that_shows_beside_a_saturated_draw(monkeypatch, place):
     """The same, a step at a time."""
-    monkeypatch.setattr(bisection, "_clamped", lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63))
+    monkeypatch.setattr(_bisection, "_clamped", lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63))
     assert "Bisection" in broken(place, ENDS)
 
 

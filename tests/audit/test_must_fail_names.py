@@ -6,9 +6,9 @@ The product's own functions are replaced by what they did before, and the audit'
 import numpy as np
 
 from pubpriv import curator as the_door
-from pubpriv.audit import names, tampering
+from pubpriv.audit import _names, _tampering
+from pubpriv.audit._worlds import world
 from pubpriv.audit.finding import promised
-from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
@@ -16,16 +16,16 @@ from pubpriv.ledger import questions as shipped
 from pubpriv.names import tables
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger import access, declared, records, schema, succession
-from pubpriv.privacy.ledger.access import Access
-from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger import _access, _declared, _succession, records, schema
+from pubpriv.privacy.ledger._access import Access
+from pubpriv.privacy.ledger._book import Book
+from pubpriv.privacy.ledger._opening import Opening
 from pubpriv.privacy.ledger.migrations import triggers
-from pubpriv.privacy.ledger.opening import Opening
 from pubpriv.privacy.runs import RecordedRun
 
-STORIES = names._PROMISES | tampering._PROMISES
-BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = names._PROMISES
-PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS, CLOSED = tampering._PROMISES
+STORIES = _names._PROMISES | _tampering._PROMISES
+BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = _names._PROMISES
+PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS, CLOSED = _tampering._PROMISES
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 
 
@@ -56,7 +56,7 @@ def test_names_that_are_compared_as_they_are_written(monkeypatch):
 
 def test_a_table_that_two_datasets_may_have(monkeypatch):
     """Nobody asks to whom it belongs."""
-    monkeypatch.setattr(declared, "refuse_foreign", lambda book, uri: None)
+    monkeypatch.setattr(_declared, "refuse_foreign", lambda book, uri: None)
     detail = broken(BUDGETS)
     for what in ("its folder", "a link", "a glob with *", "a URL", "a glob with a set of one bracket"):
         assert f"{what}: no second budget" in detail
@@ -134,7 +134,7 @@ def test_a_witness_that_is_compared_with_the_text_of_a_hash(monkeypatch):
     """And a balance that is read as it is written."""
     monkeypatch.setattr(schema, "whole", lambda row: schema.record_of(row)[0])
     monkeypatch.setattr(Access, "lacks", lambda self, ends: {})
-    monkeypatch.setattr(access, "follow_from", lambda *_: None)
+    monkeypatch.setattr(_access, "follow_from", lambda *_: None)
     assert "its hash made anew, with a witness: no second budget" in broken(EDITED)
 
 
@@ -155,7 +155,7 @@ def test_books_that_forget_what_they_carry_on(monkeypatch):
     )
     assert "carried on: no second budget" in broken(CLOSED)
     monkeypatch.undo()
-    monkeypatch.setattr(succession, "_compare", lambda *_: 0)
+    monkeypatch.setattr(_succession, "_compare", lambda *_: 0)
     assert "books with all of the budget: shown by the archive" in broken(CLOSED)
 
 

@@ -6,16 +6,16 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from pubpriv.audit import hidden, periods
-from pubpriv.audit.catalogue import examples
+from pubpriv.audit import _hidden, _periods
+from pubpriv.audit._catalogue import examples
 from pubpriv.audit.finding import promised
-from pubpriv.data import dated, dates
+from pubpriv.data import _dated, _dates
 from pubpriv.data.questions import InPeriod
 from pubpriv.ledger import questions as ledger
 from pubpriv.ledger.unit.period_units import RowsOfPeriod
 from pubpriv.ledger.unit.size import Size
 from pubpriv.privacy.budgets import Amount
-from pubpriv.privacy.ledger.period_states import PeriodsState
+from pubpriv.privacy.ledger._period_states import PeriodsState
 
 
 def broken(claims):
@@ -27,22 +27,22 @@ def broken(claims):
 def moved(name):
     """The finding on one question."""
     example = next(example for example in examples() if example.name == name)
-    return periods._moved(example.mechanism, example.question, example.attainable, 2, 0)
+    return _periods._moved(example.mechanism, example.question, example.attainable, 2, 0)
 
 
 def test_nothing_is_found_without_a_bug():
     """Which rows count, every question, what is enforced, and a driver."""
-    assert [finding.detail for finding in periods.findings(True, 0) if not finding.holds] == []
+    assert [finding.detail for finding in _periods.findings(True, 0) if not finding.holds] == []
 
 
 def test_a_row_outside_the_period_that_counts(monkeypatch):
     """The mask is forgotten, or the first day of the next month is taken too."""
-    monkeypatch.setattr(dated, "in_span", lambda array, _: np.ones(len(array), dtype=bool))
-    assert "rows of 2026-10" in broken(periods._counted(0))
+    monkeypatch.setattr(_dated, "in_span", lambda array, _: np.ones(len(array), dtype=bool))
+    assert "rows of 2026-10" in broken(_periods._counted(0))
     assert not moved("counts-cells").holds
-    one_more = lambda array, span: dates.in_span(array, replace(span, end=span.end + timedelta(days=1)))  # noqa: E731
-    monkeypatch.setattr(dated, "in_span", one_more)
-    assert "rows of 2026-10" in broken(periods._counted(0))
+    one_more = lambda array, span: _dates.in_span(array, replace(span, end=span.end + timedelta(days=1)))  # noqa: E731
+    monkeypatch.setattr(_dated, "in_span", one_more)
+    assert "rows of 2026-10" in broken(_periods._counted(0))
 
 
 @pytest.mark.parametrize("name", ["counts-everything", "bisection-linear"])
@@ -61,13 +61,13 @@ def test_a_question_that_costs_more_than_its_driver_paid(monkeypatch):
 def test_a_charge_without_its_period(monkeypatch):
     """The ledger takes any question for one of the run's period."""
     monkeypatch.setattr(ledger, "period_of", lambda _: "2026-10")
-    assert "a charge names its period" in broken(periods._enforced())
+    assert "a charge names its period" in broken(_periods._enforced())
 
 
 def test_caps_that_are_not_enforced(monkeypatch):
     """Of a period, by runs of it and by those without one."""
     monkeypatch.setattr(PeriodsState, "remaining", property(lambda _: Amount(10**18, 10**30)))
-    assert "a period has its own cap; a run without a period fits every one" in broken(periods._enforced())
+    assert "a period has its own cap; a run without a period fits every one" in broken(_periods._enforced())
 
 
 def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
@@ -78,5 +78,5 @@ def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
         return Size(max(rows, 2), 1.0, float(max(rows, 2)))
 
     monkeypatch.setattr(RowsOfPeriod, "size", property(peek))
-    finding = hidden.of_period(hidden.drivers(0)[0], 0)
+    finding = _hidden.of_period(_hidden.drivers(0)[0], 0)
     assert "depends on the number of rows" in finding.detail

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pubpriv.audit import hidden, persons
+from pubpriv.audit import _hidden, _persons
 from pubpriv.curator import Curator
 from pubpriv.data import frames, id_pass, person_table, placement, tables
 from pubpriv.data.questions import PersonSizes, Radial
@@ -21,25 +21,25 @@ from pubpriv.ledger import questions as ledger
 
 def weights_broken():
     """What small tables of weights show."""
-    return persons._weights(40, 0).detail
+    return _persons._weights(40, 0).detail
 
 
 def promise(name, claims):
     """What does not hold of one promise; empty if all does."""
-    finding = persons.promised("persons", name, claims)
+    finding = _persons.promised("persons", name, claims)
     return "" if finding.holds else finding.detail
 
 
 def test_nothing_is_found_without_a_bug():
     """All findings but those of whole drivers, of which one is tried below."""
-    found = [persons._weights(40, 0), persons._counted(5, 0)]
+    found = [_persons._weights(40, 0), _persons._counted(5, 0)]
     found += [
-        persons._moved(e.mechanism, PerPerson(e.question, 3, 64), e.attainable, 3, 0) for e in persons.examples()[:2]
+        _persons._moved(e.mechanism, PerPerson(e.question, 3, 64), e.attainable, 3, 0) for e in _persons.examples()[:2]
     ]
     assert all(finding.holds for finding in found)
-    assert promise("files", persons._files(0)) == promise("places", persons._placed(0)) == ""
-    assert promise("replaced", persons._replaced()) == promise("terms", persons._registered()) == ""
-    assert hidden.of_persons(hidden.drivers(0)[0], 0).holds
+    assert promise("files", _persons._files(0)) == promise("places", _persons._placed(0)) == ""
+    assert promise("replaced", _persons._replaced()) == promise("terms", _persons._registered()) == ""
+    assert _hidden.of_persons(_hidden.drivers(0)[0], 0).holds
 
 
 def test_rows_of_a_person_that_are_counted_by_row_group(monkeypatch):
@@ -50,19 +50,19 @@ def test_rows_of_a_person_that_are_counted_by_row_group(monkeypatch):
         return np.concatenate([right(keys[i : i + 70], most, grain) for i in range(0, len(keys), 70)])
 
     monkeypatch.setattr(id_pass, "weights_of", by_group)
-    assert "persons have one key each" in promise("files", persons._files(0))
+    assert "persons have one key each" in promise("files", _persons._files(0))
 
 
 def test_weights_of_a_file_that_is_no_longer_there(monkeypatch):
     """The ids are not compared again."""
     blocks = lambda self: self.chunk.keyed_blocks(self.length, lambda _: None)  # noqa: E731
     monkeypatch.setattr(person_table._WeightedChunk, "blocks", blocks)
-    assert "other ids after rows were counted" in promise("replaced", persons._replaced())
+    assert "other ids after rows were counted" in promise("replaced", _persons._replaced())
 
 
 def test_one_grain_too_many(monkeypatch):
     """The rows of each person weigh G L + 1."""
-    right = persons.weights_of
+    right = _persons.weights_of
 
     def more(keys, most, grain):
         weights = right(keys, most, grain)
@@ -70,35 +70,35 @@ def test_one_grain_too_many(monkeypatch):
         weights[rows[keys[rows] != 0]] += 1
         return weights
 
-    monkeypatch.setattr(persons, "weights_of", more)
+    monkeypatch.setattr(_persons, "weights_of", more)
     monkeypatch.setattr(id_pass, "weights_of", more)
     assert "do not weigh G min(n, L)" in weights_broken()
-    counts = next(e for e in persons.examples() if e.name == "counts-everything")
-    assert "further than declared" in persons._moved("", PerPerson(counts.question, 1, 64), 1.0, 3, 0).detail
+    counts = next(e for e in _persons.examples() if e.name == "counts-everything")
+    assert "further than declared" in _persons._moved("", PerPerson(counts.question, 1, 64), 1.0, 3, 0).detail
 
 
 def test_a_price_that_forgets_how_many_rows_count(monkeypatch):
     """L S instead of L^2 S."""
     wrong = property(lambda self: self.most * self.inner.squared_distance)
     monkeypatch.setattr(PerPerson, "squared_distance", wrong)
-    counts = next(e for e in persons.examples() if e.name == "counts-cells")
+    counts = next(e for e in _persons.examples() if e.name == "counts-cells")
     for asked in (PerPerson(counts.question, 3, 64), Radial(PerPerson(counts.question, 3, 64))):
-        assert "further than declared" in persons._moved("", asked, 1.0, 3, 0).detail
+        assert "further than declared" in _persons._moved("", asked, 1.0, 3, 0).detail
 
 
 def test_a_price_by_region_that_forgets_how_many_rows_count(monkeypatch):
     """Regions of which a person moves several, as if one record did."""
     monkeypatch.setattr(PerPerson, "squared_length", property(lambda self: self.inner.squared_length))
-    counts = next(e for e in persons.examples() if e.name == "counts-cells")
+    counts = next(e for e in _persons.examples() if e.name == "counts-cells")
     asked = Radial(PerPerson(counts.question, 3, 64), by_region=True)
-    assert "further than declared" in persons._moved("", asked, 1.0, 3, 0).detail
+    assert "further than declared" in _persons._moved("", asked, 1.0, 3, 0).detail
 
 
 def test_a_count_of_persons_that_forgets_one_of_two_bins(monkeypatch):
     """Priced as if a person could only come or go."""
     right = PersonSizes.squared_distance
     monkeypatch.setattr(PersonSizes, "squared_distance", property(lambda self: right.fget(self) / 2))
-    assert not persons._counted(10, 0).holds
+    assert not _persons._counted(10, 0).holds
 
 
 def _map_that_knows_places(self, block, out):
@@ -112,7 +112,7 @@ def _map_that_knows_places(self, block, out):
 def test_a_map_that_depends_on_the_place(monkeypatch):
     """Rows of others move, and add something else."""
     monkeypatch.setattr(frames.Frame, "map", _map_that_knows_places)
-    assert "rows of others add what they added" in promise("places", persons._placed(0))
+    assert "rows of others add what they added" in promise("places", _persons._placed(0))
 
 
 def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(monkeypatch):
@@ -126,7 +126,7 @@ def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(
 
     placement._same_everywhere.cache_clear()
     monkeypatch.setattr(placement.np, "matmul", matmul)
-    counts = next(e for e in persons.examples() if e.name == "counts-everything")
+    counts = next(e for e in _persons.examples() if e.name == "counts-everything")
     try:
         with pytest.raises(InvalidInput, match="on the place of a record"):
             placement.check_places(PerPerson(counts.question, 1, 64), 2)
@@ -138,7 +138,7 @@ def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(
 def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
     """The exact n, as where the unit is a row."""
     monkeypatch.setattr(Curator, "n_rows", property(lambda self: max(2, self._table.n_rows)))
-    finding = hidden.of_persons(hidden.drivers(0)[0], 0)
+    finding = _hidden.of_persons(_hidden.drivers(0)[0], 0)
     assert not finding.holds
     assert "depend" in finding.detail
 
@@ -146,23 +146,23 @@ def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
 def test_ids_among_the_columns(monkeypatch):
     """Whose row it is would be averaged."""
     monkeypatch.setattr(tables, "id_columns", lambda person, columns: (person,) if isinstance(person, str) else person)
-    assert "ids are no columns" in promise("terms", persons._registered())
+    assert "ids are no columns" in promise("terms", _persons._registered())
 
 
 def test_a_handle_that_tells_how_many_pieces_a_table_has(monkeypatch):
     """In its text, and so in that of a run's handle."""
     monkeypatch.setattr(tables.PrivateTable, "__repr__", lambda self: f"{len(self.chunks())} pieces")
-    found = hidden.of_handles().detail
+    found = _hidden.of_handles().detail
     assert "persons: the table; persons: the run" in found
 
 
 def test_groups_and_messages_that_know_the_number_of_rows(monkeypatch):
     """Groups are drawn to as many rows as there are, and somebody says how many."""
-    by_group = next(each for each in hidden.drivers(0) if "mean, by group" in each.name)
-    assert hidden.of_persons(by_group, 0).holds
+    by_group = next(each for each in _hidden.drivers(0) if "mean, by group" in each.name)
+    assert _hidden.of_persons(by_group, 0).holds
     right = Curator.size
     monkeypatch.setattr(Curator, "size", property(lambda self: replace(right.fget(self), rows=self._table.n_rows + 2)))
-    assert "what is returned depends" in hidden.of_persons(by_group, 0).detail
+    assert "what is returned depends" in _hidden.of_persons(by_group, 0).detail
     monkeypatch.setattr(Curator, "size", right)
     rehearse = Curator.rehearse
 
@@ -171,12 +171,12 @@ def test_groups_and_messages_that_know_the_number_of_rows(monkeypatch):
         rehearse(self, *plans)
 
     monkeypatch.setattr(Curator, "rehearse", saying)
-    assert "what is said depends" in hidden.of_persons(by_group, 0).detail
+    assert "what is said depends" in _hidden.of_persons(by_group, 0).detail
 
 
 def one_row(name):
     """The finding on one row of each person."""
-    return persons.of_one_row(persons.example_of(name), 10, 0)
+    return _persons.of_one_row(_persons.example_of(name), 10, 0)
 
 
 def test_more_than_one_row_of_a_person(monkeypatch):

@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pubpriv.audit import noise_law, prices, sensitivity
-from pubpriv.audit.catalogue import examples, unsound
-from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches
-from pubpriv.audit.sensitivity import _searched
+from pubpriv.audit import _noise_law, _prices, _sensitivity
+from pubpriv.audit._catalogue import examples, unsound
+from pubpriv.audit._noise_law import _DRAWS, _answered, _at_scales, _Batches
+from pubpriv.audit._sensitivity import _searched
 from pubpriv.data import images
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
@@ -24,13 +24,13 @@ from pubpriv.data.questions import (
     FourthMoments,
     LiftedGram,
     Moments,
-    counts,
-    moments,
-    region_sums,
+    _counts,
+    _moments,
+    _region_sums,
 )
+from pubpriv.data.questions import _bisection as questions_bisection
+from pubpriv.data.questions import _score as questions_score
 from pubpriv.data.questions import base as questions_base
-from pubpriv.data.questions import bisection as questions_bisection
-from pubpriv.data.questions import score as questions_score
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.privacy import noise
 from pubpriv.privacy.budgets import approx
@@ -48,7 +48,7 @@ def broken(*names):
 
 def priced(mechanism):
     """What a fast audit finds of one kind of price."""
-    return next(finding for finding in prices.findings(True, 0) if finding.mechanism == mechanism)
+    return next(finding for finding in _prices.findings(True, 0) if finding.mechanism == mechanism)
 
 
 ASKED, SMALL_NOISE = "Questions built for a price", "Gaussian events with sd below 2^20"
@@ -124,7 +124,7 @@ def test_one_step_of_a_bisection_paid(monkeypatch):
 def test_a_root_of_two_lost_in_every_weight(monkeypatch):
     """Sensitivity over noise smaller than it is, wherever a question asks for it."""
     half = lambda part: squared_weight(part) / 2  # noqa: E731
-    for module in (counts, region_sums, moments, questions_bisection, questions_score):
+    for module in (_counts, _region_sums, _moments, questions_bisection, questions_score):
         monkeypatch.setattr(module, "squared_weight", half)
     assert set(broken(*WATCHED)) >= {"counts-cells", "sums-cells", "gram-cells", "bisection-linear", "score"}
 
@@ -142,7 +142,7 @@ def test_a_share_condition_that_is_not_checked(monkeypatch):
     """2 sS^2 < sN sM accepted: Moments are built although their proof does not hold, and the search shows the cost."""
     monkeypatch.setattr(Moments, "__post_init__", lambda question: None)
     name = next(name for name in unsound() if "2 wN wQ" in name)
-    finding = sensitivity._refused(name, unsound()[name], 0)
+    finding = _sensitivity._refused(name, unsound()[name], 0)
     assert not finding.holds
     assert "further than declared" in finding.detail
     assert finding.found > finding.claimed
@@ -163,8 +163,8 @@ def test_a_last_term_that_is_forgotten(monkeypatch):
 
 def test_mirrored_entries_with_half_their_noise(monkeypatch):
     """sd / 2 above the diagonal, where sd / sqrt 2 is what Frobenius geometry needs."""
-    real = moments.root_up
-    monkeypatch.setattr(moments, "root_up", lambda value: real(value / 2))
+    real = _moments.root_up
+    monkeypatch.setattr(_moments, "root_up", lambda value: real(value / 2))
     assert "second-moment-cells" in broken("second-moment-cells")
 
 
@@ -201,7 +201,7 @@ def test_a_root_of_two_lost_in_the_noise_that_is_asked_for(monkeypatch):
     """A smaller sd for a price than it needs: the price of the question tells."""
     real = questions_base.noise_for
     lost = lambda weight, factor: math.isqrt(real(weight, factor) ** 2 // 2)  # noqa: E731
-    for module in (counts, region_sums, moments, questions_bisection, questions_score):
+    for module in (_counts, _region_sums, _moments, questions_bisection, questions_score):
         monkeypatch.setattr(module, "noise_for", lost)
     assert "of what was asked" in priced(ASKED).detail
 
@@ -210,7 +210,7 @@ def test_a_root_of_two_lost_in_the_noise_that_is_drawn(monkeypatch):
     """The source draws less than it is asked for."""
     real = noise._discrete_gaussian
     monkeypatch.setattr(noise, "_discrete_gaussian", lambda sd, size: real(math.isqrt(sd * sd // 2), size))
-    finding = _answered("Counts", noise_law._questions()["Counts"], _Batches(OperatingSystemNoise(), 6000))
+    finding = _answered("Counts", _noise_law._questions()["Counts"], _Batches(OperatingSystemNoise(), 6000))
     assert not finding.holds
     assert finding.found > finding.claimed
 
@@ -235,7 +235,7 @@ def test_one_sd_for_all_entries(monkeypatch):
         return real(question, totals, lambda name, sd, size: draw(name, least, size))
 
     monkeypatch.setattr(LiftedGram, "answer", answer)
-    finding = _answered("LiftedGram", noise_law._questions()["LiftedGram"], _Batches(OperatingSystemNoise(), 2000))
+    finding = _answered("LiftedGram", _noise_law._questions()["LiftedGram"], _Batches(OperatingSystemNoise(), 2000))
     assert "declares" in finding.detail
 
 

@@ -5,8 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from pubpriv.audit import noise_law
-from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches, _faults_of
+from pubpriv.audit import _noise_law
+from pubpriv.audit._noise_law import _DRAWS, _answered, _at_scales, _Batches, _faults_of
 from pubpriv.data import questions as closed_list
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.privacy.noise import OperatingSystemNoise, SimulatedNoise
@@ -23,27 +23,27 @@ def batches():
 def test_every_kind_of_question_is_measured():
     """None of the closed list is missing but radial noise, which `audit.radial` checks, and choices made with it."""
     kinds = {*closed_list.QUESTIONS} - {closed_list.Radial, closed_list.Selection}
-    assert {type(question) for question in noise_law._questions().values()} == kinds
+    assert {type(question) for question in _noise_law._questions().values()} == kinds
 
 
-@pytest.mark.parametrize("name", noise_law._questions())
+@pytest.mark.parametrize("name", _noise_law._questions())
 def test_the_noise_of_every_answer_is_what_it_declares(name, batches):
     """Scale, shape and independence of every part, from the system's own noise."""
-    finding = _answered(name, noise_law._questions()[name], batches)
+    finding = _answered(name, _noise_law._questions()[name], batches)
     assert finding.holds, finding.detail
     assert 0.9 < finding.found < 1
 
 
 def test_simulated_noise_has_the_same_law():
     """At every scale of a fast audit."""
-    finding = _at_scales("simulated", SimulatedNoise(0), noise_law._SCALES[True])
+    finding = _at_scales("simulated", SimulatedNoise(0), _noise_law._SCALES[True])
     assert finding.holds, finding.detail
 
 
 def test_gaussian_draws_are_accepted():
     """The checks below start from draws with which nothing is wrong."""
     assert _faults_of(DRAWN, (1, _DRAWS // 2)) == []
-    assert noise_law._off_for(_DRAWS) == pytest.approx(1.02)
+    assert _noise_law._off_for(_DRAWS) == pytest.approx(1.02)
 
 
 WRONG = {
@@ -66,13 +66,13 @@ def test_wrong_noise_is_seen(wrong):
 
 def test_a_test_without_power_is_seen(monkeypatch):
     """If 0.1% off had to be told apart, these draws could not, and say so."""
-    monkeypatch.setattr(noise_law, "_OFF", 1.001)
+    monkeypatch.setattr(_noise_law, "_OFF", 1.001)
     assert [fault.split(":")[0] for fault in _faults_of(DRAWN, ())] == ["no power", "no power"]
 
 
 def test_p_values_are_uniform():
     """The chi-square test rejects true noise as often as it says, at a level where that can be counted."""
-    p = [noise_law._scale_p(np.random.default_rng(i).normal(size=50)) for i in range(2000)]
+    p = [_noise_law._scale_p(np.random.default_rng(i).normal(size=50)) for i in range(2000)]
     assert abs(np.mean(np.array(p) < 0.05) - 0.05) < 0.02
 
 
@@ -87,23 +87,23 @@ def test_the_false_alarms_of_an_audit_are_counted(monkeypatch):
 
         return count
 
-    monkeypatch.setattr(noise_law, "_correlated", counted("correlated", noise_law._correlated))
-    monkeypatch.setattr(noise_law, "_scale_p", counted("scale", noise_law._scale_p))
-    monkeypatch.setattr(noise_law, "OperatingSystemNoise", lambda: SimulatedNoise(0))
-    monkeypatch.setattr(noise_law, "_ANSWER_DRAWS", {True: 6000})
-    monkeypatch.setattr(noise_law, "_SCALES", {True: {20: 6000, 30: 6000}})
-    list(noise_law.findings(True, 0))
+    monkeypatch.setattr(_noise_law, "_correlated", counted("correlated", _noise_law._correlated))
+    monkeypatch.setattr(_noise_law, "_scale_p", counted("scale", _noise_law._scale_p))
+    monkeypatch.setattr(_noise_law, "OperatingSystemNoise", lambda: SimulatedNoise(0))
+    monkeypatch.setattr(_noise_law, "_ANSWER_DRAWS", {True: 6000})
+    monkeypatch.setattr(_noise_law, "_SCALES", {True: {20: 6000, 30: 6000}})
+    list(_noise_law.findings(True, 0))
     streams = kept["scale"] // 3  # once for the verdict, twice for the power
     tests = kept["correlated"] + 2 * streams
-    for scales in noise_law._SCALES.values():
+    for scales in _noise_law._SCALES.values():
         # two sources; a stream at another scale has a second moment, a shape, and two distances
-        assert tests + 2 * 4 * (len(scales) - 2) <= noise_law._TESTS
-    assert pytest.approx(noise_law._FALSE_ALARM) == noise_law._TESTS * noise_law._LEVEL
+        assert tests + 2 * 4 * (len(scales) - 2) <= _noise_law._TESTS
+    assert pytest.approx(_noise_law._FALSE_ALARM) == _noise_law._TESTS * _noise_law._LEVEL
 
 
 def as_kind(kind, name):
     """A question of the noise law, as a class that is wrong in one thing."""
-    question = noise_law._questions()[name]
+    question = _noise_law._questions()[name]
     return kind(**{field.name: getattr(question, field.name) for field in fields(question)})
 
 

@@ -9,9 +9,9 @@ import pytest
 from helpers.conversions import delta_of_gaussian
 from scipy import stats
 
-from pubpriv.audit import prices
-from pubpriv.audit.discrete import DiscreteGaussian, curve, precise
-from pubpriv.privacy import conversions, events
+from pubpriv.audit import _prices
+from pubpriv.audit._discrete import DiscreteGaussian, curve, precise
+from pubpriv.privacy import _conversions, events
 from pubpriv.privacy.budgets import Budget, approx, budget, pure, zcdp
 from pubpriv.privacy.units import UNIT, floor_units
 
@@ -23,7 +23,7 @@ AS_BUDGETS, AS_EVENTS = "Adversarial amounts as budgets", "Adversarial amounts a
 
 def fault(mechanism):
     """What a fast audit finds broken of one kind of price, with the product as it is patched now."""
-    finding = next(finding for finding in prices.findings(True, 0) if finding.mechanism == mechanism)
+    finding = next(finding for finding in _prices.findings(True, 0) if finding.mechanism == mechanism)
     assert not finding.holds
     return finding.detail
 
@@ -37,7 +37,7 @@ def pmf(sd, width):
 
 def test_nothing_is_priced_below_what_it_costs():
     """Every finding of a fast audit, from another seed than its own."""
-    found = list(prices.findings(True, 3))
+    found = list(_prices.findings(True, 3))
     assert [finding.detail for finding in found if not finding.holds] == []
     assert all(finding.found <= 1 for finding in found if finding.found is not None)
     assert len({finding.mechanism for finding in found}) == len(found) == 12
@@ -94,7 +94,7 @@ def test_prices_that_round_down(monkeypatch):
 
 def test_caps_that_round_up(monkeypatch):
     """One unit of mu^2 more than the largest that implies the guarantee, or more of rho than was written."""
-    real = conversions.mu_squared_units
+    real = _conversions.mu_squared_units
     monkeypatch.setattr(approx, "mu_squared_units", lambda epsilon, delta: real(epsilon, delta) + 1)
     assert "allows more than delta" in fault(CAPS)
     monkeypatch.undo()
@@ -153,7 +153,7 @@ def test_events_that_cost_nothing(monkeypatch):
 
 def test_amounts_mean_what_is_written():
     """A float is its shortest decimal; what is no positive number has no meaning."""
-    assert prices._meaning(0.1) == prices._meaning("0.1") == Fraction(1, 10)
-    assert prices._meaning(np.float32(0.1)) == Fraction(1, 10)
-    assert all(prices._meaning(value) is None for value in prices._NOT_AMOUNTS)
-    assert all(prices._meaning(value) > 0 for value in prices._AMOUNTS)
+    assert _prices._meaning(0.1) == _prices._meaning("0.1") == Fraction(1, 10)
+    assert _prices._meaning(np.float32(0.1)) == Fraction(1, 10)
+    assert all(_prices._meaning(value) is None for value in _prices._NOT_AMOUNTS)
+    assert all(_prices._meaning(value) > 0 for value in _prices._AMOUNTS)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pubpriv.audit import radial
-from pubpriv.audit.attacks import attacks
-from pubpriv.audit.radial import _attacked, _chosen, _in_answers, _law, _rounding, _through_the_door
+from pubpriv.audit import _radial
+from pubpriv.audit._attacks import attacks
+from pubpriv.audit._radial import _attacked, _chosen, _in_answers, _law, _rounding, _through_the_door
 from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.privacy.noise import OperatingSystemNoise
 
@@ -44,7 +44,7 @@ class Wrong(OperatingSystemNoise):
 def wrong(monkeypatch):
     def install(how):
         source = Wrong(how)
-        monkeypatch.setattr(radial, "OperatingSystemNoise", lambda: source)
+        monkeypatch.setattr(_radial, "OperatingSystemNoise", lambda: source)
 
     return install
 

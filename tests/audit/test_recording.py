@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pubpriv.audit import recording
-from pubpriv.audit.tape import Driver, record
+from pubpriv.audit._tape import Driver, record
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.data.regions import Everything

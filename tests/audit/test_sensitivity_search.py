@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from helpers.neighbours import check
 
-from pubpriv.audit import sensitivity
-from pubpriv.audit.catalogue import Example, _attainable, examples, questions, unsound
-from pubpriv.audit.neighbours import difference, distance, totals_of
-from pubpriv.audit.sensitivity import _searched
+from pubpriv.audit import _sensitivity
+from pubpriv.audit._catalogue import Example, _attainable, examples, questions, unsound
+from pubpriv.audit._neighbours import difference, distance, totals_of
+from pubpriv.audit._sensitivity import _searched
 from pubpriv.data import questions as closed_list
 from pubpriv.data.frames import GRID
 from pubpriv.data.questions import (
@@ -66,7 +66,7 @@ def test_questions_without_a_proof_are_refused(name):
     """Shares or noise beyond the condition of a proof."""
     with pytest.raises(ValueError, match=r"2 wN wQ|share"):
         unsound()[name]()
-    assert sensitivity._refused(name, unsound()[name], 0).holds
+    assert _sensitivity._refused(name, unsound()[name], 0).holds
 
 
 JOINT = (LiftedGram, Moments)
@@ -165,8 +165,8 @@ def test_a_statistic_that_fails_on_a_value_is_seen():
 def test_the_climb_goes_up():
     """From a poor pair, steps uphill come close to the best; the result depends on the seed alone."""
     question = EXAMPLES["second-moment-everything"].question
-    start = sensitivity._Pair((-4.1, 0.0), (-4.0, 0.1), distance(question, {"diagonal": [0, 0], "upper": [0]}))
-    climbed = [sensitivity._climbed(question, start, 300, np.random.default_rng(2)) for _ in range(2)]
+    start = _sensitivity._Pair((-4.1, 0.0), (-4.0, 0.1), distance(question, {"diagonal": [0, 0], "upper": [0]}))
+    climbed = [_sensitivity._climbed(question, start, 300, np.random.default_rng(2)) for _ in range(2)]
     assert climbed[0] == climbed[1]
     assert 0.9 < climbed[0].squared / question.squared_distance <= 1
 

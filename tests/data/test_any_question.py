@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pubpriv as pp
-from pubpriv.audit.neighbours import difference, distance, integers
-from pubpriv.audit.persons import distance_of
+from pubpriv.audit._neighbours import difference, distance, integers
+from pubpriv.audit._persons import distance_of
 from pubpriv.data import codec
 from pubpriv.data.codec import to_json
 from pubpriv.data.columns import parse_columns

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pubpriv.data.arrow import numbers_of
+from pubpriv.data._arrow import numbers_of
 from pubpriv.data.tables import PublicTable
 
 TYPES = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]

@@ -19,7 +19,7 @@ from helpers.tables import gaussian_tables
 from helpers.waiting import eventually
 
 import pubpriv as pp
-from pubpriv.audit.neighbours import COLUMNS
+from pubpriv.audit._neighbours import COLUMNS
 from pubpriv.data.arithmetic import bits
 from pubpriv.data.cluster import Cluster, _BlockFailed, _client, _on_worker, _versions
 from pubpriv.data.outages import failure_of_scan

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pubpriv.data.formats import delimited
+from pubpriv.data.formats import _delimited
 from pubpriv.data.formats.cells import _USUAL, number_in, numbers_in
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
@@ -74,7 +74,7 @@ def test_any_bytes_are_lines_of_cells(tmp_path_factory, lines, read):
         with pytest.raises(InvalidInput, match="no rows"):
             PrivateTable.open(path, ["a"])
         return
-    with mock.patch.multiple(delimited, _READ=read, _LONGEST=64, BATCH=5):
+    with mock.patch.multiple(_delimited, _READ=read, _LONGEST=64, BATCH=5):
         for place, name in enumerate("abc"):
             table = PrivateTable.open(path, [name])
             assert table.n_rows == len(lines)

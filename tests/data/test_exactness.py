@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.neighbours import QUESTIONS, FileTable, plain
 
-from pubpriv.audit.catalogue import CENTERS, PARTITIONS, PRICE
-from pubpriv.audit.neighbours import COLUMNS, categories_of
-from pubpriv.audit.neighbours import GROUPS as BY_GROUP
+from pubpriv.audit._catalogue import CENTERS, PARTITIONS, PRICE
+from pubpriv.audit._neighbours import COLUMNS, categories_of
+from pubpriv.audit._neighbours import GROUPS as BY_GROUP
+from pubpriv.data._wide import nothing_of
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
 from pubpriv.data.pieces import block_length
@@ -23,7 +24,6 @@ from pubpriv.data.questions import ClippedSums, Counts, LiftedGram, Moments
 from pubpriv.data.regions import Cells, Everything, View
 from pubpriv.data.scan import _scan_chunk, scan
 from pubpriv.data.tables import ArrayTable, PrivateTable
-from pubpriv.data.wide import nothing_of
 
 GROUPS = (5000, 4096, 1, 2300, 4095)
 ODD = [np.nan, np.inf, -np.inf, 1e300, -1e300, 5e-324, -1.0, -3.0]

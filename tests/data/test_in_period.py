@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import pubpriv as pp
-from pubpriv.audit.catalogue import PRICE, questions
-from pubpriv.data.dates import in_span
+from pubpriv.audit._catalogue import PRICE, questions
+from pubpriv.data._dates import in_span
 from pubpriv.data.id_pass import Replaced
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, InPeriod, PerPerson, PersonSizes

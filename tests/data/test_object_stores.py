@@ -12,7 +12,7 @@ from helpers.neighbours import QUESTIONS
 from helpers.object_store import SECRET, object_store
 
 import pubpriv as pp
-from pubpriv.audit.neighbours import COLUMNS
+from pubpriv.audit._neighbours import COLUMNS
 from pubpriv.data import stores
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import PerPerson

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import pubpriv as pp
-from pubpriv.audit.catalogue import PRICE, questions
+from pubpriv.audit._catalogue import PRICE, questions
 from pubpriv.data import id_pass, persons
+from pubpriv.data._wide import WideTotals
 from pubpriv.data.id_pass import IdPass, Replaced
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_of, sizes_of, weights_of
@@ -18,7 +19,6 @@ from pubpriv.data.questions.base import LIMIT
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import Everything, View
 from pubpriv.data.scan import scan
-from pubpriv.data.wide import WideTotals
 from pubpriv.errors import InvalidInput
 
 COUNTS = Counts.priced(Everything(), PRICE)

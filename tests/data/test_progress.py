@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers.neighbours import QUESTIONS
 
-from pubpriv.audit.neighbours import COLUMNS
+from pubpriv.audit._neighbours import COLUMNS
 from pubpriv.data import progress
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.progress import Count

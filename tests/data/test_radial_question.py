@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.neighbours import QUESTIONS
 
-from pubpriv.audit.neighbours import distance
+from pubpriv.audit._neighbours import distance
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions import Bisection, Counts, Moments, Radial, Selection, StableCells

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit._worlds import in_memory
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Selection
 from pubpriv.data.questions.base import COUNT_FACTOR

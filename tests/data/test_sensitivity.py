@@ -10,8 +10,8 @@ from helpers.neighbours import QUESTIONS, alone, check, totals_of, write
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, _framed, at
-from pubpriv.audit.neighbours import difference, distance
+from pubpriv.audit._catalogue import EAST, PARTITIONS, PRICE, WEST, _framed, at
+from pubpriv.audit._neighbours import difference, distance
 from pubpriv.data.frames import GRID
 from pubpriv.data.questions import QUESTIONS as CLOSED_LIST
 from pubpriv.data.questions import (

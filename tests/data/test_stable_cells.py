@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import pubpriv as pp
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit._worlds import in_memory
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.data.scan import scan
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.ledger import event_of
-from pubpriv.privacy.conversions import normal_tail
+from pubpriv.privacy._conversions import normal_tail
 from pubpriv.privacy.events import GaussianEvent, ThresholdEvent, event_from_json
 from pubpriv.privacy.report import run_statement
 

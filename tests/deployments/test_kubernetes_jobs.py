@@ -11,8 +11,8 @@ from helpers.cli_world import run_program
 from kubernetes_validate import ValidationError, validate
 from ruamel.yaml import YAML
 
+from pubpriv.deployments._pools import _template
 from pubpriv.deployments.kubernetes_jobs import job_configuration, read_job
-from pubpriv.deployments.pools import _template
 from pubpriv.deployments.register import server
 from pubpriv.errors import InvalidInput
 
@@ -167,7 +167,7 @@ def test_deploying_makes_the_pool_once_and_keeps_its_type(prefect_server):
     """A pool of jobs: made, unchanged, changed with its manifest, kept by a call without one; others are refused."""
     from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 
-    from pubpriv.deployments.pools import make_pool, refuse_other_types
+    from pubpriv.deployments._pools import make_pool, refuse_other_types
 
     job = job_configuration(read_job())
     larger = copy.deepcopy(job)

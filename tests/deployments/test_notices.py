@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
+from pubpriv.deployments._notices import Subject, Target, notices
 from pubpriv.deployments.files import read
-from pubpriv.deployments.notices import Subject, Target, notices
 from pubpriv.deployments.register import register, server
 from pubpriv.deployments.render import render
 from pubpriv.errors import InvalidInput

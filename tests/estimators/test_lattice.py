@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pubpriv.estimators.lattice import count_steps, distinct, lattice
+from pubpriv.estimators._lattice import count_steps, distinct, lattice
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0, 0.7])

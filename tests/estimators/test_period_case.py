@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit._worlds import in_memory
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import MEAN

@@ -7,12 +7,12 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.forecast import GaussianCase
-from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
-from pubpriv.estimators.mean.plan import MeanCase
-from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
-from pubpriv.estimators.mixture.forecast import MixtureCase
-from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.gaussian._forecast import GaussianCase
+from pubpriv.estimators.gaussian._reference_forecast import ReferenceGaussianCase
+from pubpriv.estimators.mean._plan import MeanCase
+from pubpriv.estimators.mean._reference_forecast import ReferenceMeanCase
+from pubpriv.estimators.mixture._forecast import MixtureCase
+from pubpriv.estimators.mixture._settings import MixtureSettings
 from pubpriv.estimators.planning import make_plan
 
 HALF = pp.parse_budget("zcdp:0.5")

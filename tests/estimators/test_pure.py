@@ -12,10 +12,10 @@ import pubpriv as pp
 from pubpriv.data.questions import Counts, Radial
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput
-from pubpriv.estimators.gaussian.forecast import GaussianCase
-from pubpriv.estimators.mean.plan import MeanCase
-from pubpriv.estimators.mixture.forecast import MixtureCase
-from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.gaussian._forecast import GaussianCase
+from pubpriv.estimators.mean._plan import MeanCase
+from pubpriv.estimators.mixture._forecast import MixtureCase
+from pubpriv.estimators.mixture._settings import MixtureSettings
 from pubpriv.estimators.planning import make_plan
 from pubpriv.privacy.events import GaussianEvent, RadialEvent
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
-from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
-from pubpriv.estimators.mean.plan import MeanCase
-from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
+from pubpriv.estimators.gaussian._reference_forecast import ReferenceGaussianCase
+from pubpriv.estimators.mean._plan import MeanCase
+from pubpriv.estimators.mean._reference_forecast import ReferenceMeanCase
 from pubpriv.estimators.person_case import PersonCase
 from pubpriv.estimators.planning import make_plan, variation
-from pubpriv.estimators.sample_sizes import gaussians, mixtures, populous
+from pubpriv.estimators.sample_sizes import _gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
 from pubpriv.estimators.sample_sizes.theorems import for_gaussian, for_mean, for_mixture
 from pubpriv.privacy.budgets import Purse
@@ -28,16 +28,16 @@ def test_lemma_4_2_holds_with_equality_at_what_it_asks_for():
 
 def test_theorem_b_2_by_hand():
     """d = 4, alpha = 0.1, beta = 1 / e, so that log(1 / beta) = 1."""
-    assert gaussians.clipped_mean(4, 0.25, 0.1, math.exp(-1)) == pytest.approx(500 + 80)
-    assert gaussians.squares_mean(4, 2.0, 0.1, math.exp(-1)) == pytest.approx(750)
-    assert gaussians.selected_mean(4, 2.0, 0.1, math.exp(-1)) == pytest.approx(500 + 5 * (4 * math.log(40) + 1))
+    assert _gaussians.clipped_mean(4, 0.25, 0.1, math.exp(-1)) == pytest.approx(500 + 80)
+    assert _gaussians.squares_mean(4, 2.0, 0.1, math.exp(-1)) == pytest.approx(750)
+    assert _gaussians.selected_mean(4, 2.0, 0.1, math.exp(-1)) == pytest.approx(500 + 5 * (4 * math.log(40) + 1))
 
 
 def test_theorem_b_12_begins_at_b_5_and_grows_with_the_distance():
     """Public rows of another law cost more, without end as gamma goes to 1."""
-    far = [gaussians.far_gaussian(10, 0.5, 0.1, 0.05, gamma) for gamma in (0.0, 0.5, 0.9999)]
-    assert gaussians.preconditioned_gaussian(10, 0.5, 0.1, 0.05) < far[0] < far[1] < far[2]
-    pure = [gaussians.preconditioned_pure(10, 1.0, 0.1, 0.05, gamma) for gamma in (0.0, 0.5)]
+    far = [_gaussians.far_gaussian(10, 0.5, 0.1, 0.05, gamma) for gamma in (0.0, 0.5, 0.9999)]
+    assert _gaussians.preconditioned_gaussian(10, 0.5, 0.1, 0.05) < far[0] < far[1] < far[2]
+    pure = [_gaussians.preconditioned_pure(10, 1.0, 0.1, 0.05, gamma) for gamma in (0.0, 0.5)]
     assert pure[1] - pure[0] == pytest.approx(100 * math.log(2) / 0.1)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pubpriv.estimators.whole_rows import left_out, whole_rows
+from pubpriv.estimators._whole_rows import left_out, whole_rows
 from pubpriv.ledger.unit import Size
 
 COUNTS = np.array([40.0, 30.0, 21.0, 5.0])

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pubpriv.estimators import MEAN
 from pubpriv.flows import again, deployed
-from pubpriv.flows.crashes import _FORM
+from pubpriv.flows._crashes import _FORM
 from pubpriv.flows.parameters import form_of
 
 FORM = {

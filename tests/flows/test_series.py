@@ -11,8 +11,8 @@ import pytest
 from pubpriv.errors import SpecMismatch
 from pubpriv.estimators import GAUSSIAN, MEAN
 from pubpriv.estimators.jobs import Job, run_job
+from pubpriv.flows._series import kept_to_series
 from pubpriv.flows.periods import CALENDAR, NAMES, Period
-from pubpriv.flows.series import kept_to_series
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from pubpriv.privacy.conversions import _delta, _mp, _real
+from pubpriv.privacy._conversions import _delta, _mp, _real
 
 
 def delta_of_gaussian(mu_squared: Fraction, epsilon: Fraction) -> float:

@@ -23,7 +23,7 @@ from pubpriv.estimators import MIXTURE
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.runs import RecordedRun
 
 # children are forked from a process that has the libraries and no threads; what they patch dies with them

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pubpriv.audit.catalogue import questions
-from pubpriv.audit.neighbours import COLUMNS, GROUPS, categories_of, difference, distance, integers
+from pubpriv.audit._catalogue import questions
+from pubpriv.audit._neighbours import COLUMNS, GROUPS, categories_of, difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.formats import Piece
 from pubpriv.data.pieces import Chunk

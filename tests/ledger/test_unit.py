@@ -16,7 +16,7 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, Privat
 from pubpriv.ledger.unit import difference as differing
 from pubpriv.ledger.unit.size import Size, Sizes
 from pubpriv.privacy.budgets import PureDP, Purse, ZeroConcentratedDP
-from pubpriv.privacy.ledger.access import Access
+from pubpriv.privacy.ledger._access import Access
 
 RHO = ZeroConcentratedDP(1)
 PUBLIC = "0" * 64

@@ -17,7 +17,7 @@ from helpers.served import PUBPRIV
 from helpers.tables import gaussian_tables
 from helpers.waiting import eventually
 
-from pubpriv.audit.neighbours import COLUMNS
+from pubpriv.audit._neighbours import COLUMNS
 from pubpriv.data import cluster as clusters
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.person_table import PersonTable

@@ -10,7 +10,7 @@ from helpers.object_store import SECRET, object_store
 from helpers.paid import assert_paid_once
 from helpers.tables import gaussian_tables
 
-from pubpriv.audit.neighbours import COLUMNS
+from pubpriv.audit._neighbours import COLUMNS
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import PerPerson

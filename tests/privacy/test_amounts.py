@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
+from pubpriv.privacy._conversions import pure_as_mu_squared, pure_as_rho
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.conversions import pure_as_mu_squared, pure_as_rho
 from pubpriv.privacy.events import GaussianEvent, PureEvent, event_from_json
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import DELTA_UNIT, UNIT

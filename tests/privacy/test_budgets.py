@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pubpriv.errors import InvalidInput
+from pubpriv.privacy._conversions import epsilon_gaussian, mu_squared_units
 from pubpriv.privacy.budgets import (
     REPORT_DELTA,
     Amount,
@@ -20,7 +21,6 @@ from pubpriv.privacy.budgets import (
     budget_from_json,
     parse_budget,
 )
-from pubpriv.privacy.conversions import epsilon_gaussian, mu_squared_units
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, ceil_units, floor_units, to_text
 

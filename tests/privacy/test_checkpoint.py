@@ -11,8 +11,8 @@ from helpers.stores import drop_guards, raw
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger, checkpoint, schema
+from pubpriv.privacy.ledger._replay import replay
 from pubpriv.privacy.ledger.records import charge_key
-from pubpriv.privacy.ledger.replay import replay
 from pubpriv.privacy.ledger.summary import Checkpoint
 
 QUESTION = {"type": "Counts"}

@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
+from pubpriv.privacy._conversions import epsilon_gaussian, pure_as_mu_squared, pure_as_rho
 from pubpriv.privacy.budgets import REPORT_DELTA, Amount, ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.conversions import epsilon_gaussian, pure_as_mu_squared, pure_as_rho
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.report import _noise_multiplier, _pld_report

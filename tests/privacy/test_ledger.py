@@ -11,10 +11,10 @@ from helpers.events import gaussian
 from helpers.stores import drop_guards, raw
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, RunClosed, SpecMismatch, Unavailable
+from pubpriv.privacy._conversions import epsilon_gaussian
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.conversions import epsilon_gaussian
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts", "radius": "1"}

@@ -10,7 +10,7 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import parse_budget
-from pubpriv.privacy.ledger import run, stamps
+from pubpriv.privacy.ledger import _stamps, run
 
 ASKED = Counts.priced(Everything(), Fraction(1, 10))
 PAID = to_json(ASKED), event_of(ASKED)
@@ -32,7 +32,7 @@ def test_a_clock_that_jumps_between_a_charge_and_its_answer_changes_nothing(tmp_
         release = ledger.run("visits", "r1")
         release.open(parse_budget("zcdp:0.5"))
         release.charge("mean/one", *PAID)
-        for module in (run, stamps):
+        for module in (run, _stamps):
             monkeypatch.setattr(module, "datetime", Skewed)
         again = release.charge("mean/one", *PAID)
         assert again.answer is None

@@ -15,7 +15,7 @@ from helpers.stores import raw
 from pubpriv.errors import RunClosed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
-from pubpriv.privacy.ledger import Ledger, database
+from pubpriv.privacy.ledger import Ledger, _database
 from pubpriv.privacy.ledger.urls import understand
 
 FIRST = Path(__file__).parent / "data" / "first_revision.sql"
@@ -82,8 +82,8 @@ def test_several_processes_upgrade_once(old):
 def test_every_step_forwards_works_in_postgresql(postgres):
     """The first revision's tables are made there too, filled, and brought to the newest."""
     url = postgres.new_url()
-    first = database.Database(database._postgresql_engine(understand(url)), understand(url))
-    database._migrate(first, "0001")
+    first = _database.Database(_database._postgresql_engine(understand(url)), understand(url))
+    _database._migrate(first, "0001")
     old = [line for line in FIRST.read_text().splitlines() if line.startswith('INSERT INTO "')]
     with raw(url) as connection:
         for line in old:
@@ -103,6 +103,6 @@ def test_every_step_forwards_works_in_postgresql(postgres):
 def test_the_known_revisions_are_those_that_exist():
     """The list that tells older from newer ledgers is the chain of migration files."""
     config = Config()
-    config.set_main_option("script_location", str(Path(database.__file__).with_name("migrations")))
+    config.set_main_option("script_location", str(Path(_database.__file__).with_name("migrations")))
     chain = ScriptDirectory.from_config(config).walk_revisions()
-    assert tuple(reversed([script.revision for script in chain])) == database._REVISIONS
+    assert tuple(reversed([script.revision for script in chain])) == _database._REVISIONS

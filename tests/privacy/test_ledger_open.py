@@ -17,7 +17,7 @@ from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch, Unavailable
 from pubpriv.privacy.budgets import Amount, ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
-from pubpriv.privacy.ledger import Ledger, schema, stamps
+from pubpriv.privacy.ledger import Ledger, _stamps, schema
 
 
 @pytest.fixture
@@ -159,10 +159,10 @@ def test_a_missing_installation_has_a_version_all_the_same(monkeypatch):
     def missing(name):
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(stamps, "version", missing)
-    stamps.installed_version.cache_clear()
-    assert stamps.installed_version() == "unknown"
-    stamps.installed_version.cache_clear()
+    monkeypatch.setattr(_stamps, "version", missing)
+    _stamps.installed_version.cache_clear()
+    assert _stamps.installed_version() == "unknown"
+    _stamps.installed_version.cache_clear()
 
 
 def test_a_refusal_survives_pickling():

@@ -12,8 +12,8 @@ from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
 from pubpriv.privacy.events import PureEvent
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger._refusals import Refused, what_fits
 from pubpriv.privacy.ledger.records import DatasetState
-from pubpriv.privacy.ledger.refusals import Refused, what_fits
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts"}

@@ -8,8 +8,8 @@ import pytest
 
 from pubpriv import Ledger
 from pubpriv.errors import BudgetExceeded
+from pubpriv.privacy._conversions import epsilon_gaussian, pure_as_mu_squared
 from pubpriv.privacy.budgets import KINDS, Amount, Budget, Purse, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.conversions import epsilon_gaussian, pure_as_mu_squared
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.report import run_statement
 from pubpriv.privacy.units import UNIT, floor_units, to_text

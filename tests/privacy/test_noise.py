@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pubpriv.audit.noise_law import _scale_p
+from pubpriv.audit._noise_law import _scale_p
 from pubpriv.privacy import noise
 from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, _discrete_gaussian, drawn_beside
 

@@ -17,7 +17,7 @@ from helpers.turns import quickest
 from benchmarks.ledger import fill
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.ledger import Ledger, outlook
+from pubpriv.privacy.ledger import Ledger, _outlook
 from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.ledger.views import RunView
 from pubpriv.privacy.units import UNIT
@@ -123,7 +123,7 @@ def test_a_lease_that_ran_out_is_not_work(ledger_url, monkeypatch):
     with registered(ledger_url, "zcdp:1") as ledger:
         ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
         ledger.run("visits", "r").charge("mean/a", QUESTION, gaussian("0.1"))
-        monkeypatch.setattr(outlook, "datetime", Later)
+        monkeypatch.setattr(_outlook, "datetime", Later)
         (work,) = ledger.outlook("visits").open_runs[0].work
     assert (work.label, work.running) == ("mean/a", False)
 

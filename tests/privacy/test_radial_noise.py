@@ -5,9 +5,9 @@ import pytest
 from flint import ctx
 from scipy import stats
 
-from pubpriv.privacy import radial
+from pubpriv.privacy import _radial
+from pubpriv.privacy._radial import rounded_radial
 from pubpriv.privacy.noise import OperatingSystemNoise, SimulatedNoise
-from pubpriv.privacy.radial import rounded_radial
 
 LEVEL = 1e-6
 
@@ -36,16 +36,16 @@ def test_lengths_are_gamma_and_directions_uniform(size):
 
 def test_few_bits_change_nothing(monkeypatch):
     """Where eight bits seldom decide, more are added to the same strings: still a rounded Laplace law."""
-    asked, known = [], radial._rounded
+    asked, known = [], _radial._rounded
 
     def watched(scales, uniforms, bits):
         asked.append(bits)
         return known(scales, uniforms, bits)
 
-    monkeypatch.setattr(radial, "_BITS", 8)
-    monkeypatch.setattr(radial, "_GUARD", 4)
+    monkeypatch.setattr(_radial, "_BITS", 8)
+    monkeypatch.setattr(_radial, "_GUARD", 4)
     monkeypatch.setattr(
-        radial, "_rounded", lambda scales, uniforms, bits: asked.append(bits) or known(scales, uniforms, bits)
+        _radial, "_rounded", lambda scales, uniforms, bits: asked.append(bits) or known(scales, uniforms, bits)
     )
     drawn = np.array([rounded_radial([2])[0] for _ in range(20_000)])
     assert asked.count(16) > 500
@@ -56,16 +56,16 @@ def test_few_bits_change_nothing(monkeypatch):
 def test_bits_that_are_known_are_kept():
     """More bits of the same uniforms say the same integers."""
     uniforms = [0x9E3779B97F4A7C15F39CC0605CEDC834 >> shift for shift in range(6)]
-    scales, few = [1 << 40, 3], radial._rounded([1 << 40, 3], uniforms[:4], 128)
+    scales, few = [1 << 40, 3], _radial._rounded([1 << 40, 3], uniforms[:4], 128)
     assert few is not None
     for rest in (0, (1 << 128) - 1):
-        assert radial._rounded(scales, [(known << 128) | rest for known in uniforms[:4]], 256) == few
+        assert _radial._rounded(scales, [(known << 128) | rest for known in uniforms[:4]], 256) == few
 
 
 def test_a_tie_or_an_infinite_value_is_not_decided():
     """A uniform that may be zero has an infinite logarithm: more bits are asked for."""
-    assert radial._rounded([5], [0, 1 << 7, 1 << 7], 8) is None
-    assert radial._rounded([1 << 60], [3 << 6, 1 << 5, 1 << 7], 8) is None
+    assert _radial._rounded([5], [0, 1 << 7, 1 << 7], 8) is None
+    assert _radial._rounded([1 << 60], [3 << 6, 1 << 5, 1 << 7], 8) is None
 
 
 def test_the_precision_of_the_process_is_put_back():

@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from pubpriv.errors import InvalidInput
+from pubpriv.privacy._conversions import epsilon_gaussian
 from pubpriv.privacy.budgets import REPORT_DELTA, ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.conversions import epsilon_gaussian
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.report import _PLD_LABEL, _pld_report, run_statement

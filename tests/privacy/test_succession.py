@@ -14,9 +14,9 @@ from helpers.stores import drop_guards, raw
 
 from pubpriv.errors import BooksClosed, BudgetExceeded, InvalidInput, LedgerViolation, PubPrivError, SpecMismatch
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.ledger import Ledger, custody, schema, succession
-from pubpriv.privacy.ledger.book import Book
-from pubpriv.privacy.ledger.database import Database
+from pubpriv.privacy.ledger import Ledger, _custody, _succession, schema
+from pubpriv.privacy.ledger._book import Book
+from pubpriv.privacy.ledger._database import Database
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.views import NamedTable
 
@@ -232,9 +232,9 @@ def test_many_histories_go_on_as_if_the_books_had_never_been_closed(tmp_path, ki
 
 STEPS = {
     "append": (Book, "append"),
-    "export": (custody, "export"),
+    "export": (_custody, "export"),
     "commit": (Database, "transaction"),
-    "carry": (succession, "_carry"),
+    "carry": (_succession, "_carry"),
 }
 """What is done again and again while books are closed; a transaction is begun after the one before was committed."""
 
@@ -323,14 +323,14 @@ def test_wherever_it_is_killed_in_postgresql(new_ledger_url, tmp_path, number):
 def test_while_one_dataset_waits_no_run_of_another_begins(two, tmp_path, monkeypatch):
     """Its private tables are not known yet, and could be read as public rows."""
     old, new = two
-    right = succession._carry
+    right = _succession._carry
 
     def only_labs(access, dataset, opening):
         if dataset == "visits":
             raise KeyboardInterrupt
         return right(access, dataset, opening)
 
-    monkeypatch.setattr(succession, "_carry", only_labs)
+    monkeypatch.setattr(_succession, "_carry", only_labs)
     with pytest.raises(KeyboardInterrupt):
         old.carry_on(new, tmp_path / "archive.jsonl")
     assert new.balance("labs").spent.main == 0
@@ -432,16 +432,16 @@ def test_books_go_on_in_one_ledger_only(two, new_ledger_url, tmp_path):
 def test_what_is_written_while_books_are_verified_keeps_them_open(two, tmp_path, monkeypatch):
     """A charge after the verification is in no archive, so nothing is closed; the next call has it."""
     old, new = two
-    right = succession._reserve
+    right = _succession._reserve
 
     def meanwhile(*arguments):
         spend(old, "meanwhile")
         return right(*arguments)
 
-    monkeypatch.setattr(succession, "_reserve", meanwhile)
+    monkeypatch.setattr(_succession, "_reserve", meanwhile)
     with pytest.raises(LedgerViolation, match="somebody wrote"):
         old.carry_on(new, tmp_path / "archive.jsonl")
-    monkeypatch.setattr(succession, "_reserve", right)
+    monkeypatch.setattr(_succession, "_reserve", right)
     assert takes_charges(old)
     old.carry_on(new, tmp_path / "archive.jsonl")
     assert new.balance("visits").spent == old.balance("visits").spent

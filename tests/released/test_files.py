@@ -17,7 +17,7 @@ from pubpriv.released.files import _numbers_table, _store_release
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.numbers import QUANTITIES
 from pubpriv.released.tree import ReleaseFiles, _safe_name, output_root
-from pubpriv.schemas.checks import require
+from pubpriv.schemas._checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
 NAMES = [

@@ -5,7 +5,7 @@ from helpers.releases import clipped, common, errors, gaussian_release
 from pubpriv.errors import InvalidInput
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
-from pubpriv.schemas.checks import require
+from pubpriv.schemas._checks import require
 from pubpriv.schemas.released import _RELEASED, estimates_table, released_table
 
 WEIGHTS, MEANS, COLUMNS = np.array([0.7, 0.3]), np.array([[1.0, 2.0], [3.0, 4.0]]), ["age", "cost"]

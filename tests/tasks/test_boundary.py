@@ -24,6 +24,7 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubP
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.released.law import Mixture
+from pubpriv.tasks._crossing import CrossingError, PublicHandle, check_crossing, crossing
 from pubpriv.tasks.boundary import (
     _FLOW_FAILED,
     _ByContent,
@@ -35,7 +36,6 @@ from pubpriv.tasks.boundary import (
     publishing_task,
     safe_flow,
 )
-from pubpriv.tasks.crossing import CrossingError, PublicHandle, check_crossing, crossing
 
 MIXTURE = Mixture.of(np.array([0.25, 0.75]), [np.zeros(2), np.array([1 / 3, 1e-300])], [np.eye(2), 2 * np.eye(2)])
 ROWS = np.random.default_rng(0).normal(size=(20, 2))

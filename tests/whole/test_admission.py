@@ -16,7 +16,7 @@ import pytest
 import pubpriv as pp
 from pubpriv.cli.main import app
 from pubpriv.curator import RunHandle
-from pubpriv.data import public_columns
+from pubpriv.data import _public_columns
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
@@ -170,7 +170,7 @@ def test_no_estimator_reads_private_rows_as_public(name, curator, world, monkeyp
 
 def test_a_table_is_held_to_what_was_read_and_not_to_where_its_name_leads_later(curator, world, monkeypatch):
     """A link that leads to private rows while it is read, and to public ones after it."""
-    link, read = world / "link.parquet", public_columns._read_public
+    link, read = world / "link.parquet", _public_columns._read_public
     link.symlink_to(world / "salaries" / "p.parquet")
 
     def swapped(name):
@@ -179,7 +179,7 @@ def test_a_table_is_held_to_what_was_read_and_not_to_where_its_name_leads_later(
         link.symlink_to(world / "public.parquet")
         return columns
 
-    monkeypatch.setattr(public_columns, "_read_public", swapped)
+    monkeypatch.setattr(_public_columns, "_read_public", swapped)
     with pytest.raises(InvalidInput, match="rows cannot be both"):
         curator.begin("mine", {}, pp.PublicTable.open(link))
 

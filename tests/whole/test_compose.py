@@ -258,7 +258,7 @@ def test_the_image_is_made_of_what_the_project_pins():
     """Its Python is the one that is tested, its libraries come from constraints.txt, and it has every package."""
     from prefect import __version__ as prefect_version
 
-    from pubpriv.privacy.ledger.database import _OLDEST_SERVER
+    from pubpriv.privacy.ledger._database import _OLDEST_SERVER
 
     lines = DOCKERFILE.read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -55,7 +55,7 @@ def program(*words):
 
 def test_modules_of_the_folder_come_first(folder):
     """What `python -m` does by itself: the folder's own files come first."""
-    subprocess.run([sys.executable, "-m", "pubpriv.flows.ephemeral"], capture_output=True, check=False)
+    subprocess.run([sys.executable, "-m", "pubpriv.flows._ephemeral"], capture_output=True, check=False)
     assert "pubpriv" in trapped(folder)
 
 

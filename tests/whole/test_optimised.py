@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pubpriv.estimators.mixture.plan import _STARTS
+from pubpriv.estimators.mixture._plan import _STARTS
 from pubpriv.estimators.mixture.public_model import _START_SETTINGS
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.flows import deployed
 from pubpriv.ledger import new_release_id
-from pubpriv.privacy.ledger import run, stamps
+from pubpriv.privacy.ledger import _stamps, run
 from pubpriv.released.files import _store_release
 from pubpriv.released.report import History, page
 from pubpriv.released.tree import ReleaseFiles
@@ -137,7 +137,7 @@ def test_a_chain_head_commits_to_other_runs_and_tells_nothing_of_them(tmp_path, 
     """It is blinded by 128 random bits of every charge: who tries all answers and times has those to guess too."""
     moment = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
     clock = SimpleNamespace(now=lambda zone: moment)
-    monkeypatch.setattr(stamps, "datetime", clock)
+    monkeypatch.setattr(_stamps, "datetime", clock)
     monkeypatch.setattr(run, "datetime", clock)
     folders = [tmp_path / name for name in "abcd"]
     for folder in folders:

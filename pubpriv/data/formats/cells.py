@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.arrow import numbers_of, validity_of
+from pubpriv.data._arrow import numbers_of, validity_of
 
 _NUMBER = re.compile(rb"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _USUAL = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$"

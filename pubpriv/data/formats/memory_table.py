@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from pubpriv.data.formats.layout import BATCH, Look, Piece
+from pubpriv.data.formats._layout import BATCH, Look, Piece
 from pubpriv.errors import InvalidInput
 from pubpriv.names.tables import IN_MEMORY
 

@@ -21,16 +21,16 @@ w is (public integer factor of the part) / (its integer noise sd); R = `frames.G
 the squared length of what a record adds to its region, at most. Proofs are in the classes.
 """
 
+from pubpriv.data.questions._bisection import Bisection
+from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
+from pubpriv.data.questions._fourth import FourthMoments
+from pubpriv.data.questions._moments import LiftedGram, Moments
+from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Part, Question
-from pubpriv.data.questions.bisection import Bisection
-from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
-from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.in_period import InPeriod
-from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.of_rows import OF_ROWS
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import Radial
-from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 

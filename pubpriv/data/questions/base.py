@@ -15,9 +15,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from pubpriv.data._checks import integer, kind, kinds, size
 from pubpriv.data.balls import Balls
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.checks import integer, kind, kinds, size
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells

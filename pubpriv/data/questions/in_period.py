@@ -4,17 +4,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from pubpriv.data.checks import kind
+from pubpriv.data._checks import kind
 from pubpriv.data.codec import public_value
+from pubpriv.data.questions._bisection import Bisection
+from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
+from pubpriv.data.questions._fourth import FourthMoments
+from pubpriv.data.questions._moments import LiftedGram, Moments
+from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Around, Question, Totals, root_up, squared_weight
-from pubpriv.data.questions.bisection import Bisection
-from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
-from pubpriv.data.questions.fourth import FourthMoments
-from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import in_person_unit, without_law
-from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.regions import View
 from pubpriv.names.periods import Span
 

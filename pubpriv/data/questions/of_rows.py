@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from pubpriv.data.questions.bisection import Bisection
-from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
-from pubpriv.data.questions.fourth import FourthMoments
-from pubpriv.data.questions.moments import LiftedGram, Moments
-from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.questions._bisection import Bisection
+from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
+from pubpriv.data.questions._fourth import FourthMoments
+from pubpriv.data.questions._moments import LiftedGram, Moments
+from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 

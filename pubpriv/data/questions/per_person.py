@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.checks import integer, kind
+from pubpriv.data._checks import integer, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions.base import (

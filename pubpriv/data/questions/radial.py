@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.checks import flag, kind
+from pubpriv.data._checks import flag, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.data.questions._counts import JointCounts
 from pubpriv.data.questions.base import Around, Draw, Part, Question, Scale, Totals, Values, root_up
-from pubpriv.data.questions.counts import JointCounts
 from pubpriv.data.questions.of_rows import BY_REGION, UNDER_RADIAL
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes, of_one_row
 from pubpriv.data.questions.selection import Selection

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pubpriv.data.checks import integer, kind, size
+from pubpriv.data._checks import integer, kind, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.base import COUNT_FACTOR, LIMIT, Draw, Part, Scale, Totals, Values, check_noise

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pubpriv.data.checks import integer, kind
+from pubpriv.data._checks import integer, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.base import (

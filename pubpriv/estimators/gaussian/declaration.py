@@ -32,9 +32,9 @@ def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
 
 def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     """The case of all rows together."""
-    from pubpriv.estimators.gaussian.forecast import GaussianCase, NoPublicCase
-    from pubpriv.estimators.gaussian.preconditioner import precondition
-    from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
+    from pubpriv.estimators.gaussian._forecast import GaussianCase, NoPublicCase
+    from pubpriv.estimators.gaussian._preconditioner import precondition
+    from pubpriv.estimators.gaussian._reference_forecast import ReferenceGaussianCase
     from pubpriv.estimators.gaussian.settings import chosen_target
     from pubpriv.estimators.planning import Size
 
@@ -54,8 +54,8 @@ def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
 
 def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     """Public rows, target, method and scales that fit each other."""
-    from pubpriv.estimators.gaussian.degenerate_columns import examine
-    from pubpriv.estimators.gaussian.preconditioner import precondition
+    from pubpriv.estimators.gaussian._degenerate_columns import examine
+    from pubpriv.estimators.gaussian._preconditioner import precondition
     from pubpriv.estimators.gaussian.settings import chosen_target
 
     target = chosen_target(settings.target, settings.method, settings.scale)
@@ -72,8 +72,8 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
 def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run below the line of feasibility, unless it is forced."""
     from pubpriv.estimators.asks import gaussian_only
-    from pubpriv.estimators.gaussian.no_public import no_public_plan
-    from pubpriv.estimators.gaussian.plan import check_feasible
+    from pubpriv.estimators.gaussian._no_public import no_public_plan
+    from pubpriv.estimators.gaussian._plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
     purse, d = Purse.of(budget), len(public.columns)

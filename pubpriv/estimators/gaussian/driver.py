@@ -16,11 +16,11 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.arguments import check_arguments
+from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
-from pubpriv.estimators.gaussian.degenerate_columns import examine
-from pubpriv.estimators.gaussian.hints import log_hints
-from pubpriv.estimators.gaussian.learner import (
+from pubpriv.estimators.gaussian._degenerate_columns import examine
+from pubpriv.estimators.gaussian._hints import log_hints
+from pubpriv.estimators.gaussian._learner import (
     Fitted,
     Measured,
     Position,
@@ -29,16 +29,16 @@ from pubpriv.estimators.gaussian.learner import (
     pool,
     walk,
 )
-from pubpriv.estimators.gaussian.no_public import no_public
-from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, learner_plan
-from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
-from pubpriv.estimators.gaussian.reference import (
+from pubpriv.estimators.gaussian._no_public import no_public
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._reference import (
     algorithm_2,
     bound,
 )
-from pubpriv.estimators.gaussian.results import GaussianResult, debiased
+from pubpriv.estimators.gaussian._results import GaussianResult, debiased
+from pubpriv.estimators.gaussian._table_driver import estimate_table
 from pubpriv.estimators.gaussian.settings import chosen_target
-from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain

@@ -14,14 +14,14 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._lattice import lattices, rounded
+from pubpriv.estimators._lengths import gaussian_shares
+from pubpriv.estimators.gaussian._departures import kurtosis_scores, skewness_scores
+from pubpriv.estimators.gaussian._learner import Fitted
+from pubpriv.estimators.gaussian._preconditioner import precondition
+from pubpriv.estimators.gaussian._shells import Cut, Histogram
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants, variance_error
-from pubpriv.estimators.gaussian.departures import kurtosis_scores, skewness_scores
-from pubpriv.estimators.gaussian.learner import Fitted
-from pubpriv.estimators.gaussian.preconditioner import precondition
-from pubpriv.estimators.gaussian.shells import Cut, Histogram
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
-from pubpriv.estimators.lattice import lattices, rounded
-from pubpriv.estimators.lengths import gaussian_shares
 from pubpriv.estimators.steps import step
 
 _GAUSSIAN = 0.4

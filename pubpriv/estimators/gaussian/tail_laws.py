@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from pubpriv.estimators.lengths import length_quantile
+from pubpriv.estimators._lengths import length_quantile
 
 _HEAVY = 0.4, 1.0, 2.0, 4.0, 8.0, 16.0
 _SKEWED = 0.6, 1.6, 4.0, 9.0

@@ -11,9 +11,9 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups._weights import count_groups, mixture_cells, tell_weights
 from pubpriv.estimators.groups.plan import METHOD, group_ask, parts_of, weights_ask
 from pubpriv.estimators.groups.steps import ShrunkGroups, group_frame, measure_groups, tell_groups
-from pubpriv.estimators.groups.weights import count_groups, mixture_cells, tell_weights
 from pubpriv.estimators.steps import Execution, Runner
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.released.estimate import Estimate, provenance_of

@@ -10,8 +10,8 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups._shrinkage import Drawn, drawn_together
 from pubpriv.estimators.groups.plan import group_question
-from pubpriv.estimators.groups.shrinkage import Drawn, drawn_together
 from pubpriv.estimators.matrices import entry_variances, floored
 from pubpriv.estimators.steps import step
 

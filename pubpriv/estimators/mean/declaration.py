@@ -37,10 +37,10 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     """Plan the method that is chosen: with public rows at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.mean._hypotheses import HypothesesCase, check_dimension
+    from pubpriv.estimators.mean._plan import MeanCase
+    from pubpriv.estimators.mean._reference_forecast import ReferenceMeanCase
     from pubpriv.estimators.mean.driver import check_rounds, check_two_step
-    from pubpriv.estimators.mean.hypotheses import HypothesesCase, check_dimension
-    from pubpriv.estimators.mean.plan import MeanCase
-    from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
     from pubpriv.estimators.planning import Size
 
     if settings.method == NO_PUBLIC:
@@ -80,9 +80,9 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
 def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run that would tell little more than the public rows do, unless it is forced."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.mean._hypotheses import check_cover
+    from pubpriv.estimators.mean._plan import check_feasible
     from pubpriv.estimators.mean.driver import check_law
-    from pubpriv.estimators.mean.hypotheses import check_cover
-    from pubpriv.estimators.mean.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
     if settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):
@@ -99,8 +99,8 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
 
 def _covariance(settings: MeanSettings, public: PublicTable) -> Any:
     """The covariance that a run takes: a word other than `auto`, or the matrix of a file."""
-    from pubpriv.estimators.mean.against_public import resolved
-    from pubpriv.estimators.mean.known_covariance import read_covariance
+    from pubpriv.estimators.mean._against_public import resolved
+    from pubpriv.estimators.mean._known_covariance import read_covariance
 
     word = settings.covariance in settings.words
     return resolved(settings.covariance, public) if word else read_covariance(settings.covariance, public.columns)

@@ -15,16 +15,16 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.arguments import check_arguments
+from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_groups
-from pubpriv.estimators.mean.against_public import check_covariance, resolved
-from pubpriv.estimators.mean.hypotheses import check_dimension, hypotheses
-from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import check_feasible
-from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
+from pubpriv.estimators.mean._against_public import check_covariance, resolved
+from pubpriv.estimators.mean._hypotheses import check_dimension, hypotheses
+from pubpriv.estimators.mean._known_covariance import KnownCovariance
+from pubpriv.estimators.mean._plan import check_feasible
+from pubpriv.estimators.mean._reference import MeanResult, Options, clip_and_noise, coinpress
+from pubpriv.estimators.mean._two_step import two_step
 from pubpriv.estimators.mean.settings import MeanSettings
-from pubpriv.estimators.mean.two_step import two_step
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.ledger.unit import Size

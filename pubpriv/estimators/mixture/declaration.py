@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
-from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
+from pubpriv.estimators.mixture._settings import KSSU, MixtureSettings
 from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import ungrouped
 
@@ -32,7 +32,7 @@ def _case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
 
 def _whole_case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
     """The case of all rows together."""
-    from pubpriv.estimators.mixture.forecast import KssuCase, MixtureCase
+    from pubpriv.estimators.mixture._forecast import KssuCase, MixtureCase
     from pubpriv.estimators.planning import Size
 
     if settings.method == KSSU:
@@ -60,7 +60,7 @@ def _check_law(settings: MixtureSettings, public: PublicTable, n_private: int, b
 
 def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
     """Public rows that may have missed a component; of a number that is looked for nothing can be said yet."""
-    from pubpriv.estimators.mixture.supercluster import advice
+    from pubpriv.estimators.mixture._supercluster import advice
 
     if settings.method == KSSU or (settings.known is None and settings.min_weight is None):
         return ()

@@ -13,23 +13,23 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.arguments import check_arguments
+from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
-from pubpriv.estimators.mixture.by_name import estimate_by_name
-from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
-from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.course import Course, choose_course, survey
-from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
-from pubpriv.estimators.mixture.linear import one_thread
-from pubpriv.estimators.mixture.measuring import measure_components
-from pubpriv.estimators.mixture.misfit import Fit, check_fit
+from pubpriv.estimators.mixture._by_name import estimate_by_name
+from pubpriv.estimators.mixture._choice import Preference, head_start, prefer
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._course import Course, choose_course, survey
+from pubpriv.estimators.mixture._facts import diagnostics, verdict_of
+from pubpriv.estimators.mixture._linear import one_thread
+from pubpriv.estimators.mixture._measuring import measure_components
+from pubpriv.estimators.mixture._misfit import Fit, check_fit
+from pubpriv.estimators.mixture._results import released
+from pubpriv.estimators.mixture._scene import Scene
+from pubpriv.estimators.mixture._settings import KSSU, MixtureSettings
+from pubpriv.estimators.mixture._shapes import Shape, shaped
+from pubpriv.estimators.mixture._tails import read_tails, with_tails
 from pubpriv.estimators.mixture.public_model import public_model
-from pubpriv.estimators.mixture.results import released
-from pubpriv.estimators.mixture.scene import Scene
-from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
-from pubpriv.estimators.mixture.shapes import Shape, shaped
-from pubpriv.estimators.mixture.tails import read_tails, with_tails
 from pubpriv.estimators.public_rows import public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import BudgetLike, budget_of

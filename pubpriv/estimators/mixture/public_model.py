@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.lattice import count_steps
-from pubpriv.estimators.mixture.count_clusters import count_clusters
-from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators._lattice import count_steps
+from pubpriv.estimators.mixture._count_clusters import count_clusters
+from pubpriv.estimators.mixture._linear import floored, one_thread
+from pubpriv.estimators.mixture._seeding import k_means
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.seeding import k_means
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture, log_density
 

@@ -10,7 +10,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram, Moments
 from pubpriv.data.regions import Partition
 from pubpriv.estimators.asks import Ask, Blank, Worth
-from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture._linear import clip_radius
 
 _SETTLING, _SHARES, _SETTLES = 2, (Fraction(1, 100), Fraction(2, 100)), 0.4
 """So many rounds come before those that measure, where public rows may have placed components badly: they only bring

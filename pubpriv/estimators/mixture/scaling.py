@@ -15,8 +15,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.lattice import count_steps, typical_step
-from pubpriv.estimators.mixture.narrow import narrow_shape
+from pubpriv.estimators._lattice import count_steps, typical_step
+from pubpriv.estimators.mixture._narrow import narrow_shape
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 

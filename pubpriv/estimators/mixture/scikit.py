@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.mixture._settings import MixtureSettings
 from pubpriv.estimators.mixture.driver import estimate_mixture
-from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.settings import OF_GROUPS, settings_of
 from pubpriv.privacy.budgets import BudgetLike
 

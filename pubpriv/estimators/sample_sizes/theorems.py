@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from pubpriv.estimators.sample_sizes import gaussians, mixtures, populous
+from pubpriv.estimators.sample_sizes import _gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import Terms
 
 _BOUNDS = 1e6
@@ -40,10 +40,10 @@ def for_mean(d: int, terms: Terms) -> tuple[SampleSize, ...]:
     known = d, terms.epsilon, terms.alpha, terms.beta
     if terms.rho is None:
         return (
-            _size("BKS B.2 (2)", "hypothesis selection, exponential time, pure", 1, gaussians.selected_mean(*known)),
-            _size("BKS B.2 (3)", "sums of squares, pure", 1, gaussians.squares_mean(*known)),
+            _size("BKS B.2 (2)", "hypothesis selection, exponential time, pure", 1, _gaussians.selected_mean(*known)),
+            _size("BKS B.2 (3)", "sums of squares, pure", 1, _gaussians.squares_mean(*known)),
         )
-    rows = gaussians.clipped_mean(d, terms.rho, terms.alpha, terms.beta)
+    rows = _gaussians.clipped_mean(d, terms.rho, terms.alpha, terms.beta)
     return (_size("BKS B.2 (1)", "clip-and-noise, zCDP", 1, rows),)
 
 
@@ -51,16 +51,16 @@ def for_gaussian(d: int, terms: Terms) -> tuple[SampleSize, ...]:
     """Theorems B.5 and B.12, with d + 1 public rows; lemma A.24 (1) and theorem 6.2 of AAL, without any."""
     known = terms.alpha, terms.beta
     if terms.rho is None or terms.delta is None:
-        near = gaussians.preconditioned_pure(d, terms.epsilon, *known)
-        far = gaussians.preconditioned_pure(d, terms.epsilon, *known, _GAMMA)
+        near = _gaussians.preconditioned_pure(d, terms.epsilon, *known)
+        far = _gaussians.preconditioned_pure(d, terms.epsilon, *known, _GAMMA)
         way = "hypothesis selection, exponential time, pure"
         return (
             _size("BKS B.5 (2)", way, d + 1, near),
             _size("BKS B.12 (2)", f"{way}, public rows {_GAMMA} off", d + 1, far),
         )
-    near = gaussians.preconditioned_gaussian(d, terms.rho, *known)
-    far = gaussians.far_gaussian(d, terms.rho, *known, _GAMMA)
-    learnt = gaussians.unbounded_gaussian(d, terms.epsilon, terms.delta, *known)
+    near = _gaussians.preconditioned_gaussian(d, terms.rho, *known)
+    far = _gaussians.far_gaussian(d, terms.rho, *known, _GAMMA)
+    learnt = _gaussians.unbounded_gaussian(d, terms.epsilon, terms.delta, *known)
     return (
         _size("BKS B.5 (1)", "algorithm 2, zCDP", d + 1, near),
         _size("BKS B.12 (1)", f"algorithm 2, zCDP, public rows {_GAMMA} off", d + 1, far),

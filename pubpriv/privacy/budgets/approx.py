@@ -7,15 +7,15 @@ from math import erf, exp, log, log1p, sqrt
 from typing import Any, ClassVar
 
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.budgets.amounts import Amount
-from pubpriv.privacy.budgets.budget import Budget
-from pubpriv.privacy.conversions import (
+from pubpriv.privacy._conversions import (
     epsilon_gaussian,
     failure_factor,
     mu_squared_units,
     pure_as_mu_squared,
     tail_factor,
 )
+from pubpriv.privacy.budgets.amounts import Amount
+from pubpriv.privacy.budgets.budget import Budget
 from pubpriv.privacy.events import Event, GaussianEvent, ThresholdEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 from math import sqrt
 
 from pubpriv.errors import InvalidInput
+from pubpriv.privacy._conversions import distance_of_tail
 from pubpriv.privacy.budgets.budget import Budget
 from pubpriv.privacy.budgets.kinds import KINDS
-from pubpriv.privacy.conversions import distance_of_tail
 from pubpriv.privacy.units import UNIT, ceil_units
 
 _ROUNDING = Fraction(1), 1 - Fraction(1, 10**9), 1 - Fraction(1, 10**5), 1 - Fraction(1, 10**3)

@@ -7,9 +7,9 @@ from functools import lru_cache
 from math import erf, exp, expm1, log, log1p, sqrt, tanh
 from typing import Any, ClassVar
 
+from pubpriv.privacy._conversions import epsilon_gaussian, failure_factor, pure_as_rho
 from pubpriv.privacy.budgets.amounts import Amount
 from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget
-from pubpriv.privacy.conversions import epsilon_gaussian, failure_factor, pure_as_rho
 from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 

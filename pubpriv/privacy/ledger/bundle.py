@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
+from pubpriv.privacy.ledger._replay import replay
 from pubpriv.privacy.ledger.records import Record
-from pubpriv.privacy.ledger.replay import replay
 from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.ledger.views import Asked

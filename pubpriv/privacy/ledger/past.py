@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.ledger import schema
-from pubpriv.privacy.ledger.book import Book
-from pubpriv.privacy.ledger.old_runs import OldRun
+from pubpriv.privacy.ledger._book import Book
+from pubpriv.privacy.ledger._old_runs import OldRun
 from pubpriv.privacy.ledger.records import states_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.names.periods import UNITS, Span
 from pubpriv.privacy.budgets import Amount, Budget, PureDP, budget_from_json
-from pubpriv.privacy.ledger.names import check_text
+from pubpriv.privacy.ledger._names import check_text
 
 
 @dataclass(frozen=True)

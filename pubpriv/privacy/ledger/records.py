@@ -39,9 +39,9 @@ from typing import Any
 
 from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount
+from pubpriv.privacy.ledger._no_room import NoRoom
+from pubpriv.privacy.ledger._period_states import PeriodsState, RunPeriod
 from pubpriv.privacy.ledger.facts import OF_SUCCESSION, check_amounts
-from pubpriv.privacy.ledger.no_room import NoRoom
-from pubpriv.privacy.ledger.period_states import PeriodsState, RunPeriod
 from pubpriv.privacy.ledger.texts import canonical, escaped
 
 _NOTHING = Amount(0, 0)

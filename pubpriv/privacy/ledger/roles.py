@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.ledger.database import connect
+from pubpriv.privacy.ledger._database import connect
 
 _KNOWN = sa.text("SELECT 1 FROM pg_roles WHERE rolname = :name")
 

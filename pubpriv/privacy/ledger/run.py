@@ -12,11 +12,11 @@ from typing import Any
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch, Unavailable
 from pubpriv.privacy.budgets import Amount, Budget
 from pubpriv.privacy.events import Event
-from pubpriv.privacy.ledger.access import Access
-from pubpriv.privacy.ledger.answers import check_answer
-from pubpriv.privacy.ledger.book import Book
-from pubpriv.privacy.ledger.names import check_name, check_text
-from pubpriv.privacy.ledger.outlook import Work
+from pubpriv.privacy.ledger._access import Access
+from pubpriv.privacy.ledger._answers import check_answer
+from pubpriv.privacy.ledger._book import Book
+from pubpriv.privacy.ledger._names import check_name, check_text
+from pubpriv.privacy.ledger._outlook import Work
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.records import Record, RunState, charge_key, share_of
 from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable, kind_of

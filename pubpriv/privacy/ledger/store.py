@@ -7,16 +7,16 @@ from typing import Any, Self
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
-from pubpriv.privacy.ledger import bundle, custody, succession
-from pubpriv.privacy.ledger.access import Access
-from pubpriv.privacy.ledger.database import Database, connect
-from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner
-from pubpriv.privacy.ledger.names import check_name, check_text
-from pubpriv.privacy.ledger.outlook import Outlook
+from pubpriv.privacy.ledger import _custody, _succession, bundle
+from pubpriv.privacy.ledger._access import Access
+from pubpriv.privacy.ledger._database import Database, connect
+from pubpriv.privacy.ledger._declared import check_declared, declare, private_owner
+from pubpriv.privacy.ledger._names import check_name, check_text
+from pubpriv.privacy.ledger._outlook import Outlook
+from pubpriv.privacy.ledger._replay import replay
 from pubpriv.privacy.ledger.past import Past, ended, newest_start
 from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 from pubpriv.privacy.ledger.records import Record
-from pubpriv.privacy.ledger.replay import replay
 from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.terms import ONE_PERSON, ONE_RECORD, PersonTerms, check_same_unit
@@ -356,7 +356,7 @@ class Ledger:
             LedgerViolation: the export at `path`, or `after`, has records that this ledger has not.
             Unavailable: it cannot be written.
         """
-        return custody.export(self._access, path, datasets, after)
+        return _custody.export(self._access, path, datasets, after)
 
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
         """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
@@ -376,14 +376,14 @@ class Ledger:
         Raises:
             InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger's own records are others.
         """
-        return custody.restore(self._access, self.asked, path, datasets, after)
+        return _custody.restore(self._access, self.asked, path, datasets, after)
 
     # -- books that are closed, and go on in another ledger ------------------------------------------------------
 
     def carry_on(self, new: "Ledger", archive: Path) -> dict[str, int]:
         """Close these books, keep all of them in `archive`, and go on in `new`; see `succession.carry_on`."""
-        return succession.carry_on(self._access, new._access, archive, self.asked)
+        return _succession.carry_on(self._access, new._access, archive, self.asked)
 
     def check_carried(self, archive: Path) -> dict[str, int]:
         """Compare what these books begin with, with what those of `archive` come to; see `succession.check`."""
-        return succession.check(self._access, archive, self.asked)
+        return _succession.check(self._access, archive, self.asked)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.privacy.ledger.names import check_text
+from pubpriv.privacy.ledger._names import check_text
 
 ONE_RECORD, ONE_PERSON = "one record", "one person"
 """Units of datasets that were registered without words of their own."""

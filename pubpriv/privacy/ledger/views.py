@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
-from pubpriv.privacy.ledger.period_states import PeriodBalance
+from pubpriv.privacy.ledger._period_states import PeriodBalance
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.records import FAILURES, DatasetState, Record, RunState, states_of
 from pubpriv.privacy.ledger.terms import PersonTerms

@@ -3,8 +3,8 @@
 Nothing here looks at private rows, so a page costs nothing and may be made again at any time.
 """
 
-from pubpriv.released.report.ellipses import picture
-from pubpriv.released.report.history import History
+from pubpriv.released.report._ellipses import picture
+from pubpriv.released.report._history import History
 from pubpriv.released.report.page import page, write_report
 
 __all__ = ["History", "page", "picture", "write_report"]

@@ -5,7 +5,8 @@ from xml.etree.ElementTree import Element
 
 from pubpriv.released.groups import Groups
 from pubpriv.released.numbers import Number, of_quantity
-from pubpriv.released.report.digits import Z95, percent, rounded, small
+from pubpriv.released.report._digits import Z95, percent, rounded, small
+from pubpriv.released.report._history import History
 from pubpriv.released.report.drawing import (
     FAINT,
     HALO,
@@ -21,7 +22,6 @@ from pubpriv.released.report.drawing import (
     short,
     words,
 )
-from pubpriv.released.report.history import History
 
 _BOTH, _NOISE = "#56B4E9", "#0B4F75"
 """The whole interval light, the part of the privacy noise in it dark."""

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.report.digits import percent, rounded
+from pubpriv.released.report._digits import percent, rounded
 
 _SEEN = 2.0
 """A share or a count is there if it is so many of its standard deviations from zero."""

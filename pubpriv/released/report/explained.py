@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 from pubpriv.released.estimate import write_atomically
+from pubpriv.released.report._markup import figure, template
+from pubpriv.released.report._route import route
+from pubpriv.released.report._tables import Table
 from pubpriv.released.report.drawing import picture_text
-from pubpriv.released.report.markup import figure, template
-from pubpriv.released.report.route import route
 from pubpriv.released.report.story import Story
-from pubpriv.released.report.tables import Table
 
 
 def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:

@@ -19,14 +19,14 @@ from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import by_component, counted, of_all, of_columns, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
+from pubpriv.released.report._digits import Z95, rounded, small
+from pubpriv.released.report._ellipses import drawn
+from pubpriv.released.report._fit import fit_charts
+from pubpriv.released.report._history import History
+from pubpriv.released.report._markup import Figure, figure, template
+from pubpriv.released.report._tables import Table, correlations, number_table
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
-from pubpriv.released.report.digits import Z95, rounded, small
-from pubpriv.released.report.ellipses import drawn
-from pubpriv.released.report.fit import fit_charts
-from pubpriv.released.report.history import History
 from pubpriv.released.report.lead import lead
-from pubpriv.released.report.markup import Figure, figure, template
-from pubpriv.released.report.tables import Table, correlations, number_table
 
 _MOST_COLUMNS = 12
 """Pictures and heat maps show so many columns; tables of means and Gaussians show all."""

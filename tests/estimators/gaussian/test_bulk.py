@@ -6,7 +6,7 @@ import pytest
 import pubpriv as pp
 from benchmarks.laws import LAWS
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian.learner import median_blur
+from pubpriv.estimators.gaussian._learner import median_blur
 
 
 def fit(name, seed, n=5000, d=1):

@@ -8,9 +8,9 @@ from benchmarks.tables import errors
 from pubpriv.data.codec import from_json, rebuilt, to_json
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.column_scales import Scale, assemble, learn_scale
-from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
-from pubpriv.estimators.gaussian.whole import Whole
+from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
+from pubpriv.estimators.gaussian._degenerate_columns import Layout, examine
+from pubpriv.estimators.gaussian._whole import Whole
 
 HALF = pp.ZeroConcentratedDP(0.5)
 N = 20_000

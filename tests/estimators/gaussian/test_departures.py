@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pubpriv.estimators.gaussian.departures import kurtosis_scores, skewness_scores
+from pubpriv.estimators.gaussian._departures import kurtosis_scores, skewness_scores
 
 DRAWS = {
     "gaussian": lambda generator, shape: generator.normal(size=shape),

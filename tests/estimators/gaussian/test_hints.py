@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pubpriv.estimators.gaussian.hints import log_hints
+from pubpriv.estimators.gaussian._hints import log_hints
 
 DRAW = {
     "lognormal": lambda g, m: g.lognormal(3.0, 1.0, m),

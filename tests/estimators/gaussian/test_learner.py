@@ -17,9 +17,9 @@ from pubpriv.data.questions.base import squared_weight
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian import driver
-from pubpriv.estimators.gaussian.learner import Measured, pool, predicted_errors
-from pubpriv.estimators.gaussian.plan import _needed, final_theta, joint_question, learner_plan
-from pubpriv.estimators.gaussian.preconditioner import precondition
+from pubpriv.estimators.gaussian._learner import Measured, pool, predicted_errors
+from pubpriv.estimators.gaussian._plan import _needed, final_theta, joint_question, learner_plan
+from pubpriv.estimators.gaussian._preconditioner import precondition
 from pubpriv.estimators.steps import plain as plain_runner
 from pubpriv.privacy.budgets import Purse
 

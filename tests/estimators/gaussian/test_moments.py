@@ -10,12 +10,12 @@ from benchmarks import intervals
 from benchmarks.tables import HEALTH, LOGGED, Row, bench, cells, errors, measured
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.cutting import cut
-from pubpriv.estimators.gaussian.degenerate_columns import examine
-from pubpriv.estimators.gaussian.plan import table_plan
-from pubpriv.estimators.gaussian.shell_shapes import leant
-from pubpriv.estimators.gaussian.shells import Cut, Histogram, clipped_off, histogram_edges
-from pubpriv.estimators.gaussian.table_moments import _whole_again
+from pubpriv.estimators.gaussian._cutting import cut
+from pubpriv.estimators.gaussian._degenerate_columns import examine
+from pubpriv.estimators.gaussian._plan import table_plan
+from pubpriv.estimators.gaussian._shell_shapes import leant
+from pubpriv.estimators.gaussian._shells import Cut, Histogram, clipped_off, histogram_edges
+from pubpriv.estimators.gaussian._table_moments import _whole_again
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.privacy.budgets import Purse
 

@@ -6,9 +6,9 @@ import pytest
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput, NoAnswer
+from pubpriv.estimators.gaussian._forecast import NoPublicCase
+from pubpriv.estimators.gaussian._no_public import Located, no_public_plan
 from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-from pubpriv.estimators.gaussian.forecast import NoPublicCase
-from pubpriv.estimators.gaussian.no_public import Located, no_public_plan
 from pubpriv.estimators.gaussian.settings import GaussianSettings
 from pubpriv.estimators.planning import make_plan
 from pubpriv.privacy.budgets import Purse

@@ -8,7 +8,7 @@ import pytest
 import pubpriv as pp
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.preconditioner import precondition
+from pubpriv.estimators.gaussian._preconditioner import precondition
 
 
 def table(rows, columns=None):

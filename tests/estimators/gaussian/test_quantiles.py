@@ -5,9 +5,9 @@ import math
 import pytest
 from scipy.stats import chi, chi2, f
 
-from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.lengths import length_quantile
-from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators._lengths import length_quantile
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.mixture._linear import clip_radius
 
 DIMENSIONS = (1, 2, 3, 10, 50, 200, 1000)
 

@@ -10,15 +10,15 @@ from benchmarks.learner import Setting, world
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.clipping import tail_bound
-from pubpriv.estimators.gaussian.driver import estimate_gaussian
-from pubpriv.estimators.gaussian.reference import (
+from pubpriv.estimators.gaussian._reference import (
     _Ball,
     _covariance_round,
     _mean_round,
     bound,
     reference_plan,
 )
+from pubpriv.estimators.gaussian.clipping import tail_bound
+from pubpriv.estimators.gaussian.driver import estimate_gaussian
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)

@@ -5,7 +5,7 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.laws import LAWS
-from pubpriv.estimators.gaussian.shell_shapes import added_to, aimed_traces, beside, leant, shape_variances, unlike
+from pubpriv.estimators.gaussian._shell_shapes import added_to, aimed_traces, beside, leant, shape_variances, unlike
 
 D, SD = 20, 0.03
 

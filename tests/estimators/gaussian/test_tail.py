@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pubpriv.estimators.gaussian import tail
-from pubpriv.estimators.gaussian.shell_shapes import common_part, further_shape
-from pubpriv.estimators.gaussian.tail import Shells, last_shell, read_tail
+from pubpriv.estimators.gaussian import _tail
+from pubpriv.estimators.gaussian._shell_shapes import common_part, further_shape
+from pubpriv.estimators.gaussian._tail import Shells, last_shell, read_tail
 
 N = 10_000.0
 MIDDLES = 25.0 * 2.25 ** np.arange(12)
@@ -111,7 +111,7 @@ def test_rows_that_stand_apart_may_well_end(monkeypatch):
     rows = np.zeros(12)
     rows[6] = 40.0
     apart = read_tail(shells(rows, sd=7.0), before(0.5), True, N)
-    monkeypatch.setattr(tail, "_ENDS_APART", tail._ENDS)
+    monkeypatch.setattr(_tail, "_ENDS_APART", _tail._ENDS)
     assert apart.beyond < 0.8 * read_tail(shells(rows, sd=7.0), before(0.5), True, N).beyond
 
 

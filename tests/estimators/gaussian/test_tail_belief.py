@@ -7,10 +7,11 @@ from scipy.stats import t as student
 import pubpriv as pp
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._lengths import gaussian_shares
+from pubpriv.estimators.gaussian._cutting import cut
+from pubpriv.estimators.gaussian._learner import ClippedMoments
+from pubpriv.estimators.gaussian._shells import Histogram, histogram_edges
 from pubpriv.estimators.gaussian.clipping import best_moment_radius, unclip_variances
-from pubpriv.estimators.gaussian.cutting import cut
-from pubpriv.estimators.gaussian.learner import ClippedMoments
-from pubpriv.estimators.gaussian.shells import Histogram, histogram_edges
 from pubpriv.estimators.gaussian.tail_belief import (
     Correction,
     PublicShape,
@@ -20,7 +21,6 @@ from pubpriv.estimators.gaussian.tail_belief import (
     unlike_tails,
 )
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
-from pubpriv.estimators.lengths import gaussian_shares
 
 D, N, RHO = 1, 2000.0, 0.3
 LINE = Frame((0.0,) * D)

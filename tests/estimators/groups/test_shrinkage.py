@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pubpriv.estimators.groups.shrinkage import between_groups, drawn_together
+from pubpriv.estimators.groups._shrinkage import between_groups, drawn_together
 
 
 def world(between, groups=40, entries=3, seed=0):

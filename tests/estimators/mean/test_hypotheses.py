@@ -5,7 +5,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mean.hypotheses import HypothesesCase
+from pubpriv.estimators.mean._hypotheses import HypothesesCase
 from pubpriv.privacy.budgets import Purse, parse_budget
 
 

@@ -11,10 +11,10 @@ from scipy.stats import trim_mean
 import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.estimators.mean.clip import choose_clip
-from pubpriv.estimators.mean.lengths import Lengths, edges
-from pubpriv.estimators.mean.plan import MeanPlan
-from pubpriv.estimators.whole_rows import whole_rows
+from pubpriv.estimators._whole_rows import whole_rows
+from pubpriv.estimators.mean._clip import choose_clip
+from pubpriv.estimators.mean._lengths import Lengths, edges
+from pubpriv.estimators.mean._plan import MeanPlan
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
 

@@ -9,7 +9,7 @@ from scipy.stats import trim_mean
 import pubpriv as pp
 from benchmarks.figure1 import CURVES, bench
 from pubpriv.estimators.gaussian.clipping import tail_bound
-from pubpriv.estimators.mean.reference import _coinpress_shares
+from pubpriv.estimators.mean._reference import _coinpress_shares
 
 HALF = pp.ZeroConcentratedDP(0.5)
 

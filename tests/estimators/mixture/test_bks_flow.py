@@ -18,7 +18,7 @@ METHODS = ("bks-scarce", "bks-ample")
 @pytest.mark.parametrize("method", METHODS)
 def test_what_steps_take_and_give_crosses_to_a_task_and_to_the_ledger(method):
     """Every argument and value of a step is admitted at the boundary, and its JSON gives it back bit for bit."""
-    from pubpriv.tasks.crossing import check_crossing
+    from pubpriv.tasks._crossing import check_crossing
 
     runner, seen = watched()
     public, private, _ = blobs(12.0, d=6, n=1500)

@@ -17,14 +17,14 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.bks.clustering import _grown, _private_query, _search, _Split
-from pubpriv.estimators.mixture.bks.constants import Constants
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture.bks._clustering import _grown, _private_query, _search, _Split
+from pubpriv.estimators.mixture.bks._constants import Constants
 from pubpriv.estimators.mixture.bks.driver import _mixing_weights
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
 from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, _radius, _supercluster
-from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 from pubpriv.privacy.budgets import Purse

@@ -9,8 +9,8 @@ import pubpriv as pp
 from benchmarks.intervals import Task, measured
 from pubpriv.data.regions import View
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
-from pubpriv.estimators.mixture.components import estimate_components
+from pubpriv.estimators.mixture._choice import Preference, head_start, prefer
+from pubpriv.estimators.mixture._components import estimate_components
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 

@@ -6,9 +6,9 @@ from test_pipeline import fit
 
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View
-from pubpriv.estimators.mixture.count_errors import Clip, count_errors
-from pubpriv.estimators.mixture.counts import CountLaws
-from pubpriv.estimators.mixture.lattice import drawn_rows
+from pubpriv.estimators.mixture._count_errors import Clip, count_errors
+from pubpriv.estimators.mixture._counts import CountLaws
+from pubpriv.estimators.mixture._lattice import drawn_rows
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 

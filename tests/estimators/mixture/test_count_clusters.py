@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
-from pubpriv.estimators.mixture.count_clusters import count_clusters
-from pubpriv.estimators.mixture.counts import CountLaws
+from pubpriv.estimators.mixture._count_clusters import count_clusters
+from pubpriv.estimators.mixture._counts import CountLaws
 from pubpriv.released.law import Mixture
 
 STEP, CHANCE = 0.5, 0.05

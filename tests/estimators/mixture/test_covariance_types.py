@@ -5,12 +5,12 @@ import pytest
 from helpers.runners import instead
 
 import pubpriv as pp
-from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._plan import MixturePlan
+from pubpriv.estimators.mixture._shapes import choose_shape, shaped
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.rounds import spectral_noise
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.shapes import choose_shape, shaped
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 

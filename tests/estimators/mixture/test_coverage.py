@@ -13,9 +13,9 @@ from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.coverage import _support
-from pubpriv.estimators.mixture.outline import outline
-from pubpriv.estimators.mixture.plan import ABSENT, SUPPORT, UNCOVERED, MixturePlan, coverage_questions
+from pubpriv.estimators.mixture._coverage import _support
+from pubpriv.estimators.mixture._outline import outline
+from pubpriv.estimators.mixture._plan import ABSENT, SUPPORT, UNCOVERED, MixturePlan, coverage_questions
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.privacy.budgets import Purse

@@ -7,7 +7,7 @@ import pubpriv as pp
 from benchmarks.kssu import FOUND, Cell, law
 from benchmarks.shift import run_of
 from benchmarks.synthetic import Truth, error
-from pubpriv.estimators.mixture.partition import _Cells
+from pubpriv.estimators.mixture._partition import _Cells
 
 
 @pytest.mark.parametrize("seed", [101, 105, 106])

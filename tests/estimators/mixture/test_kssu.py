@@ -5,9 +5,9 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput, NoAnswer
+from pubpriv.estimators.mixture._settings import MixtureSettings
 from pubpriv.estimators.mixture.declaration import MIXTURE
 from pubpriv.estimators.mixture.kssu.plan import kssu_plan
-from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.planning import Size, make_plan
 from pubpriv.privacy.budgets import Purse
 

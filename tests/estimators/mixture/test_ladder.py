@@ -10,15 +10,15 @@ from helpers.runners import instead
 import pubpriv as pp
 from pubpriv.cli.derived import settings_from
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._explained import Explained, with_tails
+from pubpriv.estimators.mixture._ladder import Score, Scored, broadened, choose, inhabited, penalty
+from pubpriv.estimators.mixture._ladder_plan import Ladder, plan_with_ladder
+from pubpriv.estimators.mixture._outside import Outside
+from pubpriv.estimators.mixture._settings import MixtureSettings
+from pubpriv.estimators.mixture._supercluster import Regime
 from pubpriv.estimators.mixture.declaration import MIXTURE
-from pubpriv.estimators.mixture.explained import Explained, with_tails
-from pubpriv.estimators.mixture.ladder import Score, Scored, broadened, choose, inhabited, penalty
-from pubpriv.estimators.mixture.ladder_plan import Ladder, plan_with_ladder
-from pubpriv.estimators.mixture.outside import Outside
 from pubpriv.estimators.mixture.public_model import _fit, public_model
-from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.supercluster import Regime
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 

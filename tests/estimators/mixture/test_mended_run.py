@@ -6,14 +6,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import pubpriv as pp
-from pubpriv.estimators.mixture import components, driver
+from pubpriv.estimators.mixture import _components, driver
 
 NAMES = ["x0", "x1"]
 
 
 @pytest.mark.parametrize(
     ("module", "stage", "paid"),
-    [(components, "outside", "mixture/round-2"), (driver, "released", "mixture/fit")],
+    [(_components, "outside", "mixture/round-2"), (driver, "released", "mixture/fit")],
     ids=["the last round is read", "the release is written"],
 )
 def test_a_run_that_failed_on_paid_answers_ends_at_its_price(module, stage, paid, tmp_path, monkeypatch):

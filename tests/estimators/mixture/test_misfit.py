@@ -8,12 +8,12 @@ from benchmarks.intervals import Task, measured
 from pubpriv.data.questions import JointCounts
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._lattice import lattice
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.lattice import lattice
-from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.fit_regions import longest_axes, shells_about, shells_inside
-from pubpriv.estimators.mixture.lattice import drawn_rows
-from pubpriv.estimators.mixture.misfit import check_fit, counted
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._fit_regions import longest_axes, shells_about, shells_inside
+from pubpriv.estimators.mixture._lattice import drawn_rows
+from pubpriv.estimators.mixture._misfit import check_fit, counted
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.released.law import Mixture
 

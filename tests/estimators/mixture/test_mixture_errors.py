@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
-from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.results import _standard_errors
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._results import _standard_errors
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 

@@ -5,7 +5,7 @@ import pytest
 from test_pipeline import fit
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.narrow import narrow_shape
+from pubpriv.estimators.mixture._narrow import narrow_shape
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.released.law import Mixture
 

@@ -7,10 +7,10 @@ import pubpriv as pp
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
-from pubpriv.estimators.mixture.outside import outside
-from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture._outside import outside
+from pubpriv.estimators.mixture._plan import MixturePlan
+from pubpriv.estimators.mixture._strays import Sorting
 from pubpriv.estimators.mixture.rounds import round_question
-from pubpriv.estimators.mixture.strays import Sorting
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 from pubpriv.released.report.lead import lead

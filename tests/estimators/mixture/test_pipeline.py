@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, Truth, draw, draw_public, error, oracle
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture._plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.kinds import MixtureEstimate

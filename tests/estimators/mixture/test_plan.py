@@ -7,8 +7,8 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.course import _surely
-from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture._course import _surely
+from pubpriv.estimators.mixture._plan import MixturePlan
 from pubpriv.privacy.budgets import Purse
 
 ROWS = np.random.default_rng(0).normal(size=(2000, 3))

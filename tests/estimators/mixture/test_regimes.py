@@ -6,12 +6,12 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
-from pubpriv.estimators.mixture.forecast import MixtureCase
-from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture._forecast import MixtureCase
+from pubpriv.estimators.mixture._plan import MixturePlan
+from pubpriv.estimators.mixture._settings import MixtureSettings
+from pubpriv.estimators.mixture._supercluster import Regime, _needed, advice
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.rounds import UNTRUSTED
-from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.supercluster import Regime, _needed, advice
 from pubpriv.estimators.planning import make_plan as plan_of
 from pubpriv.privacy.budgets import Purse
 

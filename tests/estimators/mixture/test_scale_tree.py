@@ -5,9 +5,9 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.scale_tree import nested_groups, scale_groups
+from pubpriv.estimators.mixture._scale_tree import nested_groups, scale_groups
+from pubpriv.estimators.mixture._supercluster import supercluster
 from pubpriv.estimators.mixture.scaling import precondition
-from pubpriv.estimators.mixture.supercluster import supercluster
 
 D = 10
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture import scene as scene_module
+from pubpriv.estimators.mixture import _scene as scene_module
+from pubpriv.estimators.mixture._scene import Scene
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.released.law import Mixture
 
 

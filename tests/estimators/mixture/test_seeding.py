@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pubpriv.estimators.mixture.seeding import k_means
+from pubpriv.estimators.mixture._seeding import k_means
 
 
 def test_points_of_any_type_and_order_have_the_labels_of_the_same_numbers():

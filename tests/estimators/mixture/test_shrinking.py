@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pubpriv.estimators.mixture.shrinking import shrunk
+from pubpriv.estimators.mixture._shrinking import shrunk
 
 D = 20
 

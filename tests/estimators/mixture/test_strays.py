@@ -9,10 +9,10 @@ import pubpriv as pp
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.components import estimate_components
+from pubpriv.estimators.mixture._components import estimate_components
+from pubpriv.estimators.mixture._strays import Sorting, overlapping, strays
+from pubpriv.estimators.mixture._verdict import Verdict
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.strays import Sorting, overlapping, strays
-from pubpriv.estimators.mixture.verdict import Verdict
 from pubpriv.released.law import Mixture
 
 D = 3

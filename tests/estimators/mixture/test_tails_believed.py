@@ -5,12 +5,12 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._lengths import gaussian_shares, length_quantiles
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
-from pubpriv.estimators.lengths import gaussian_shares, length_quantiles
-from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._tail_belief import TailBelief
+from pubpriv.estimators.mixture._tail_rows import DrawnRows, OddKinds, TailCounts
 from pubpriv.estimators.mixture.scaling import precondition
-from pubpriv.estimators.mixture.tail_belief import TailBelief
-from pubpriv.estimators.mixture.tail_rows import DrawnRows, OddKinds, TailCounts
 from pubpriv.released.law import Mixture
 
 SAMPLING, NOISE = 0.01, 0.02

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
-from pubpriv.estimators.mixture.outside import Tails
+from pubpriv.estimators.mixture._outside import Tails
 
 N = 12_000
 PLACES = np.array([[0.0, 0.0], [30.0, 0.0]])

@@ -12,12 +12,12 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture._plan import MixturePlan
+from pubpriv.estimators.mixture._settings import MixtureSettings
+from pubpriv.estimators.mixture._supercluster import Regime, supercluster
+from pubpriv.estimators.mixture._unknown import _apart, search
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.scaling import precondition
-from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.supercluster import Regime, supercluster
-from pubpriv.estimators.mixture.unknown import _apart, search
 from pubpriv.estimators.steps import Execution
 
 HALF = pp.ZeroConcentratedDP(0.5)

@@ -12,13 +12,13 @@ from dp_accounting.rdp import compute_epsilon
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.populous.agreement import Weighting, h_index
-from pubpriv.estimators.populous.blocks import Blocks, learn
-from pubpriv.estimators.populous.closeness import Closeness, agreeing, aligned
+from pubpriv.estimators.populous._agreement import Weighting, h_index
+from pubpriv.estimators.populous._blocks import Blocks, learn
+from pubpriv.estimators.populous._closeness import Closeness, agreeing, aligned
+from pubpriv.estimators.populous._masks import ORDERS, Masks, divergences, masked, row_divergence
+from pubpriv.estimators.populous._simulated import simulated_rows
 from pubpriv.estimators.populous.driver import _average, estimate_mixture_ppe
-from pubpriv.estimators.populous.masks import ORDERS, Masks, divergences, masked, row_divergence
 from pubpriv.estimators.populous.plan import epsilon_of, make_plan, typical_closeness
-from pubpriv.estimators.populous.simulated import simulated_rows
 
 LOOSE = pp.ApproximateDP(4, 1e-6)
 

@@ -8,8 +8,8 @@ from helpers.releases import common, mean_release
 
 from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.of_rows import OF_ONE_ROW
+from pubpriv.released.report._route import route
 from pubpriv.released.report.explained import explained
-from pubpriv.released.report.route import route
 from pubpriv.released.report.story import Story, in_words
 
 WRAPPERS = {"InPeriod", "PerPerson", "Radial"}

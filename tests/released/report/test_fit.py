@@ -11,9 +11,9 @@ from helpers.releases import gaussian_release, mean_release, mixture_release, pu
 from pubpriv.released.histograms import Histogram, public_part
 from pubpriv.released.law import Mixture
 from pubpriv.released.report import page
-from pubpriv.released.report.digits import MINUS
+from pubpriv.released.report._digits import MINUS
+from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report.evidence import hints, ladder, reason, sentences
-from pubpriv.released.report.fit import fit_charts
 from pubpriv.released.report.lead import lead
 
 TOLD = {

@@ -14,7 +14,7 @@ import pubpriv as pp
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.released.report import History, page, write_report
-from pubpriv.released.report.history import _PastRun
+from pubpriv.released.report._history import _PastRun
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 NASTY = ("<script>alert(1)</script>", 'a" onload="x', "b & <b>c</b>", "\x00\u202e]]>-->")

@@ -10,17 +10,17 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
-from pubpriv.estimators.mixture.bks.constants import Constants
+from pubpriv.estimators.mixture._components import Floors, Round, estimate_components
+from pubpriv.estimators.mixture._settings import MixtureSettings
+from pubpriv.estimators.mixture._verdict import Verdict
+from pubpriv.estimators.mixture.bks._clustering import Clustering, easy_clustering, hard_clustering
+from pubpriv.estimators.mixture.bks._constants import Constants
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
 from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
-from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
-from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.verdict import Verdict
 from pubpriv.estimators.sample_sizes.terms import ALPHA
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Budget, Purse

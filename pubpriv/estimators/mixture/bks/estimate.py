@@ -12,7 +12,7 @@ import numpy as np
 from pubpriv.data.balls import Balls
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.components import Floors
+from pubpriv.estimators.mixture._components import Floors
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture

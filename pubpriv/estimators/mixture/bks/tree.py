@@ -12,8 +12,8 @@ from pubpriv.data.balls import Balls, Cylinder, Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import Constants
-from pubpriv.estimators.mixture.linear import one_thread
+from pubpriv.estimators.mixture._linear import one_thread
+from pubpriv.estimators.mixture.bks._constants import Constants
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 

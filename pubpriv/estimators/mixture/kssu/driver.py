@@ -14,21 +14,21 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Moments
 from pubpriv.errors import NoAnswer
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.components import (
+from pubpriv.estimators.mixture._components import (
     Floors,
     Round,
     estimate_components,
     estimate_diagonal,
     estimate_spherical,
 )
-from pubpriv.estimators.mixture.kssu.grid import PartGrid, cut
+from pubpriv.estimators.mixture._linear import clip_radius, one_thread
+from pubpriv.estimators.mixture._settings import MixtureSettings
+from pubpriv.estimators.mixture._verdict import Verdict
+from pubpriv.estimators.mixture.kssu._grid import PartGrid, cut
+from pubpriv.estimators.mixture.kssu._tree import FullCells, RowParts, look, split, zoom
 from pubpriv.estimators.mixture.kssu.plan import KssuPlan, SearchLevel, directions, kssu_plan
-from pubpriv.estimators.mixture.kssu.tree import FullCells, RowParts, look, split, zoom
-from pubpriv.estimators.mixture.linear import clip_radius, one_thread
 from pubpriv.estimators.mixture.rounds import MOMENT_SHARES
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.verdict import Verdict
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture

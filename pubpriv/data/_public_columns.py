@@ -1,0 +1,308 @@
+"""Columns of a public table, whatever holds them: an array, a DataFrame, an Arrow table, or files.
+
+pandas takes longer to load than a small fit takes to run, so nothing here needs it unless it is what was given.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data._arrow import is_number, is_read_as_number, numbers_of
+from pubpriv.data.columns import Column, meant, parse_columns, sources_of
+from pubpriv.data.formats.cells import number_in
+from pubpriv.data.formats.memory_table import is_private
+from pubpriv.data.stores import list_files, read_public
+from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.names.tables import is_in_memory, is_url, kind_of
+
+
+@dataclass(frozen=True, eq=False)
+class _PublicColumn:
+    """A column under its name.
+
+    Attributes:
+        name: as the source has it.
+        kind: what its cells are, in the words of the source.
+        rows: how many cells it has.
+        numbers: makes its cells as float64, missing ones as NaN; None where they are no numbers.
+        named_only: they are truths or times, numbers where the column is named, and not taken where none is.
+    """
+
+    name: str
+    kind: str
+    rows: int
+    numbers: Callable[[], np.ndarray] | None
+    named_only: bool = False
+
+
+def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
+    """Read columns of the table of a canonical name, or of rows in memory: those rows whose cells are all finite.
+
+    Args:
+        source: a canonical name, a DataFrame, what offers Arrow's C stream, or an (m, d) array.
+        columns: names or expressions; None: all that are numeric, in their order.
+
+    Returns:
+        Names of the columns as written, rows (m, d), and how many rows were left out.
+
+    Raises:
+        InvalidInput: no such table, no row, no numeric column, no usable row, or a column that is missing, duplicated
+            or not numeric.
+        Unavailable: the storage does not answer.
+    """
+    return _chosen_rows(_columns_of(source, columns), columns)
+
+
+def select_rows(
+    rows: np.ndarray, names: Sequence[str], columns: Sequence[str]
+) -> tuple[tuple[str, ...], np.ndarray, int]:
+    """Choose `columns`, names or expressions, of the rows (m, d) of columns `names`; see `read_rows`."""
+    return _chosen_rows(_of_array(rows, names), columns)
+
+
+def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[_PublicColumn]:
+    """Find the columns of the table of a canonical name, or of rows in memory.
+
+    Raises:
+        InvalidInput: no such table, or no rows of numbers.
+        Unavailable: the storage does not answer.
+    """
+    if isinstance(source, str):
+        if is_in_memory(source):
+            raise InvalidInput(f"{source} is the name of a private table: give the public rows themselves")
+        return _read_public(source)
+    if is_private(source):
+        raise InvalidInput("this table in memory was opened as a private one: give public rows")
+    pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        return _of_frame(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        return _of_arrow_stream(source)
+    try:
+        rows = np.asarray(source)
+    except ValueError:  # lists of unequal length
+        rows = np.empty(0)
+    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.number):
+        raise InvalidInput("public rows must be a numeric (m, d) array, a DataFrame, or a Parquet, CSV or Feather file")
+    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(sources_of(parse_columns(columns)))
+    if len(names) != rows.shape[1]:
+        raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
+    return _of_array(rows, names)
+
+
+def _chosen_rows(
+    found: Sequence[_PublicColumn], columns: Sequence[str] | None
+) -> tuple[tuple[str, ...], np.ndarray, int]:
+    """Choose columns, and the rows whose cells are all finite.
+
+    Args:
+        found: columns of the table.
+        columns: names or expressions; None: all that are numeric, in their order.
+
+    Returns:
+        Names of the columns as written, rows (m, d), and how many rows were left out.
+
+    Raises:
+        InvalidInput: no row, no numeric column, no usable row, or a column that is missing, duplicated or not numeric.
+    """
+    if not any(column.rows for column in found):
+        raise InvalidInput("the public table has no rows")
+    if columns is None:
+        numeric = [column.name for column in found if column.numbers is not None and not column.named_only]
+        if not numeric:
+            raise InvalidInput("the public table has no numeric column")
+        columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
+    chosen = parse_columns(columns if isinstance(columns, str) else tuple(columns))
+    rows = np.column_stack([_cells_of(found, column) for column in chosen])
+    whole = np.isfinite(rows).all(axis=1)
+    if not whole.any():
+        raise InvalidInput("the public table has no row in which every column has a finite value")
+    return tuple(column.name for column in chosen), rows[whole], int((~whole).sum())
+
+
+def _of_array(rows: np.ndarray, names: Sequence[str]) -> list[_PublicColumn]:
+    """Columns of an (m, d) array."""
+    real, kind = rows.dtype.kind in "iuf", str(rows.dtype)
+
+    def column(i: int) -> _PublicColumn:
+        numbers = (lambda: rows[:, i].astype(np.float64)) if real else None
+        return _PublicColumn(names[i], kind, len(rows), numbers)
+
+    return [column(i) for i in range(len(names))]
+
+
+def _of_frame(frame: Any) -> list[_PublicColumn]:
+    """Columns of a DataFrame."""
+
+    def column(i: int) -> _PublicColumn:
+        series = frame.iloc[:, i]
+
+        def numbers() -> np.ndarray:
+            return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+        known = series.dropna() if series.dtype == object else ()
+        real = series.dtype.kind in "iufb" or (len(known) and all(isinstance(cell, Decimal) for cell in known))
+        times = series.dtype.kind in "mM"
+        made = (lambda: _days_of(series)) if times else numbers if real else None
+        return _PublicColumn(str(frame.columns[i]), str(series.dtype), len(series), made, series.dtype.kind in "bmM")
+
+    return [column(i) for i in range(frame.shape[1])]
+
+
+def _days_of(series: Any) -> np.ndarray:
+    """Times and durations of a DataFrame as days."""
+    import pyarrow as pa
+
+    (cells,) = pa.Table.from_pandas(series.to_frame(), preserve_index=False).columns
+    return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in cells.chunks)])
+
+
+def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
+    """Columns of a table of pyarrow or polars, of a relation of DuckDB, and of their like."""
+    import pyarrow as pa
+
+    try:
+        table = pa.table(source)
+    except Exception as error:
+        raise InvalidInput(f"the public table in memory cannot be read: {' '.join(str(error).split())}") from error
+    return _of_arrow_table(table)
+
+
+def _of_arrow_table(table: Any) -> list[_PublicColumn]:
+    """Columns of an Arrow table, but those that pandas wrote as the index of its rows."""
+    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    names = [name for name in index if isinstance(name, str)]
+    return [_of_arrow_column(field, table.column(i)) for i, field in enumerate(table.schema) if field.name not in names]
+
+
+def _of_arrow_column(field: Any, cells: Any) -> _PublicColumn:
+    import pyarrow as pa
+
+    def numbers() -> np.ndarray:
+        return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in cells.chunks)])
+
+    def decimals() -> np.ndarray:
+        return np.array([np.nan if cell is None else float(cell) for cell in cells.to_pylist()])
+
+    made = None
+    if pa.types.is_decimal(field.type):
+        made = decimals if cells.null_count < len(cells) else None
+    elif is_read_as_number(field.type):
+        made = numbers
+    return _PublicColumn(field.name, str(field.type), len(cells), made, not is_number(field.type))
+
+
+def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
+    """One column as float64, mapped; where the table has a column called `log(x)`, it is that, and not mapped again.
+
+    Raises:
+        InvalidInput: no such column, two of them, or one that is not numeric.
+    """
+    if wanted.name in [column.name for column in columns]:
+        wanted = Column(wanted.name)
+    cells = wanted.of(lambda name: _numbers_of(columns, name))
+    with np.errstate(all="ignore"):
+        wanted.apply(cells)
+    return cells
+
+
+def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
+    """A new array of the cells of the one column of that name; see `_cells_of` for what is raised."""
+    matches = [column for column in columns if column.name == name]
+    if len(matches) != 1:
+        problem = "is missing from" if not matches else "appears more than once in"
+        names = [column.name for column in columns]
+        raise InvalidInput(
+            f"column {name!r} {problem} the public table, whose columns are: {', '.join(names)}"
+            f"{'' if matches else meant(name, names)}"
+        )
+    found = matches[0]
+    if found.numbers is None:
+        raise InvalidInput(
+            f"column {name!r} of the public table is {found.kind}, not a number: name other columns, or write its "
+            "cells as numbers"
+        )
+    return found.numbers()
+
+
+def _read_public(name: str) -> list[_PublicColumn]:
+    """Columns of a file, or of all files of a folder or glob."""
+    import pyarrow as pa
+
+    kind, contents = public_contents(name)
+    try:
+        if kind == "CSV":
+            return _read_csv(contents)
+        tables = [read_arrow(pa.BufferReader(content), kind) for content in contents]
+        return _of_arrow_table(pa.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0])
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise _unreadable(name, error) from error
+
+
+def public_contents(name: str) -> tuple[str, list[bytes]]:
+    """The kind of a public file, or of those of a folder or glob, and their bytes; listed as private ones are.
+
+    Raises:
+        InvalidInput: no such table.
+        Unavailable: the storage does not answer.
+    """
+    refused: PubPrivError
+    try:
+        files = [name] if is_url(name) and kind_of(name) == "CSV" else list_files(name)
+        return kind_of(files[0]), [read_public(file) for file in files]
+    except InvalidInput:
+        raise
+    except FileNotFoundError:
+        refused = InvalidInput(f"no public table at {name}: check the {'URL' if is_url(name) else 'path'}")
+    except Exception as error:
+        if not isinstance(error, OSError) or not is_url(name):
+            raise _unreadable(name, error) from error
+        refused = Unavailable(
+            f"the storage of the public table {name} does not answer, or not to the credentials of this environment; "
+            "check them, or try again"
+        )
+    raise refused
+
+
+def _unreadable(name: str, error: Exception) -> InvalidInput:
+    reason = " ".join(str(error).split())
+    return InvalidInput(f"the public table {name} cannot be read as Parquet, CSV or Feather: {reason}")
+
+
+def read_arrow(content: Any, kind: str) -> Any:
+    """A table of the bytes of a Parquet or Feather file."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    return pa.ipc.open_file(content).read_all() if kind == "Feather" else pyarrow.parquet.ParquetFile(content).read()
+
+
+def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
+    """Columns, with their names as they are written: pandas would rename the second of two equal ones."""
+    import pandas as pd
+
+    frame = pd.concat([pd.read_csv(BytesIO(content)) for content in contents], ignore_index=True)
+    written = pd.read_csv(BytesIO(contents[0]), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    if len(set(written)) < len(written) == frame.shape[1]:
+        frame.columns = pd.Index(written)
+    return [
+        column if column.numbers else _as_read(column, frame.iloc[:, i]) for i, column in enumerate(_of_frame(frame))
+    ]
+
+
+def _as_read(column: _PublicColumn, series: Any) -> _PublicColumn:
+    """A column of texts, or of numbers: if all that is there reads as such, as a cell of a private file does."""
+    known = series.dropna()
+    read = np.array([number_in(str(cell).encode()) for cell in known])
+    if not len(read) or np.isnan(read).any():
+        return column
+    numbers = np.full(len(series), np.nan)
+    numbers[series.notna().to_numpy()] = read
+    return replace(column, numbers=numbers.copy, named_only=True)

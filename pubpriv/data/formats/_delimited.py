@@ -1,0 +1,172 @@
+"""CSV files: a header line with names of columns, then a record in each line.
+
+**A line is a record, whatever is in it.** It ends where the byte of a line feed is, inside of quotes too, so how many
+records there are, and where each of them lies, depends on no value: a record that is replaced by another line moves
+none of the others. The price is that a cell cannot hold a line break. A record with one is read as two, of which
+neither counts, unless a part happens to have as many cells as the header; Parquet has no such limit.
+
+Within a line commas separate cells, but between quotes; a line whose quotes are not pairs, that has another number of
+cells than the header, or that is longer than `_LONGEST`, is a record without any cell. Nothing of this can fail.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.stores import locate
+from pubpriv.errors import InvalidInput
+
+_READ = 1 << 20
+"""Bytes that are read at a time."""
+
+_LONGEST = 1 << 20
+"""Bytes of a line that is read: whoever reads holds no more than some such lines in memory."""
+
+_FEED, _RETURN, _COMMA, _QUOTE = b'\n\r,"'
+
+
+def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
+    """Read the header and count the lines. Columns have no types; as Arrow has to have some, they are bytes.
+
+    Raises:
+        ValueError: the first line is no header.
+    """
+    import pyarrow as pa
+
+    filesystem, inner = locate(path)
+    with filesystem.open_input_file(inner) as handle:
+        names, start = _header(handle)
+        starts, lines = [start], 0
+        handle.seek(start)
+        last = _FEED
+        for data in _read(handle):
+            feeds = np.count_nonzero(data == _FEED)
+            while len(starts) * BATCH <= lines + feeds:
+                ends = np.flatnonzero(data == _FEED)
+                starts.append(start + int(ends[len(starts) * BATCH - lines - 1]) + 1)
+            start, lines, last = start + len(data), lines + int(feeds), int(data[-1])
+    lines += last != _FEED
+    rows = [min(BATCH, lines - first) for first in range(0, lines, BATCH)]
+    pieces = starmap(Piece, zip(range(len(rows)), rows, starts[: len(rows)], strict=True))
+    return Look(pa.schema([(name, pa.binary()) for name in names]), tuple(pieces), typed=False)
+
+
+def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield record batches of `columns`, each cell as its bytes; null where there is none, or where it is empty.
+
+    Raises:
+        InvalidInput: there are other lines by now.
+    """
+    import pyarrow as pa
+
+    filesystem, inner = locate(path)
+    read = 0
+    with filesystem.open_input_file(inner) as handle:
+        names, _ = _header(handle)
+        handle.seek(piece.start - 1)
+        whole = handle.read(1) == b"\n"
+        for lines in _lines(handle, piece.rows):
+            cells = _Cells(lines, len(names))
+            read += cells.rows
+            yield pa.RecordBatch.from_arrays([cells.column(names.index(name)) for name in columns], list(columns))
+    if not whole or read != piece.rows:
+        raise InvalidInput("the private table was replaced while it was read")
+
+
+def _header(handle: Any) -> tuple[list[str], int]:
+    """Names of the columns, and the byte after the header.
+
+    Raises:
+        ValueError: it is no line of UTF-8 text, or longer than any line that is read.
+    """
+    line, feed, _ = handle.read(_LONGEST).partition(b"\n")
+    names: list[str] = []
+    if b"\0" not in line:
+        try:
+            names = next(csv.reader([line.decode("utf-8-sig").removesuffix("\r")], strict=True), [])
+        except (UnicodeDecodeError, csv.Error):
+            names = []
+    if not names or len(line) == _LONGEST:
+        raise ValueError("no header")
+    return names, len(line) + len(feed)
+
+
+def _read(handle: Any) -> Iterator[np.ndarray]:
+    """Bytes, as they come."""
+    while data := handle.read(_READ):
+        yield np.frombuffer(data, np.uint8)
+
+
+def _lines(handle: Any, rows: int) -> Iterator[np.ndarray]:
+    """Bytes of `rows` lines, or of as many as there are; in each array whole ones, with their line feeds.
+
+    Of a line that is longer than any that is read only the beginning comes.
+    """
+    rest = b""
+    while rows and (data := handle.read(_READ)):
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            rest = (rest + data)[: _LONGEST + 1]
+            continue
+        lines = np.frombuffer(rest + data[:cut], np.uint8)
+        ends = np.flatnonzero(lines == _FEED)[:rows]
+        rest, rows = data[cut:], rows - len(ends)
+        yield lines[: ends[-1] + 1]
+    if rows and rest:
+        yield np.frombuffer(rest + b"\n", np.uint8)
+
+
+class _Cells:
+    """Where the cells of some lines are.
+
+    Args:
+        lines: bytes of whole lines.
+        width: cells of a line that has them all.
+    """
+
+    def __init__(self, lines: np.ndarray, width: int) -> None:
+        self._bytes = lines
+        marks = np.flatnonzero((lines == _COMMA) | (lines == _FEED))
+        is_feed = lines[marks] == _FEED
+        feeds = marks[is_feed]
+        begins = np.concatenate([[0], feeds[:-1] + 1])
+        ends = feeds - (lines[feeds - 1] == _RETURN) * (feeds > begins)
+        own, commas, paired = np.cumsum(is_feed)[~is_feed], marks[~is_feed], True
+        quotes = lines == _QUOTE
+        if quotes.any():
+            odd = np.cumsum(quotes, dtype=np.uint8) % 2 == 1  # up to each byte; none of the bytes compared is a quote
+            before = np.concatenate([[False], odd[feeds[:-1]]])
+            paired = odd[feeds] == before
+            outside = odd[commas] == before[own]
+            commas, own = commas[outside], own[outside]
+        full = np.bincount(own, minlength=len(feeds)) == width - 1
+        self._sound = paired & full & (feeds - begins <= _LONGEST)
+        self._commas = commas[self._sound[own]].reshape(np.count_nonzero(self._sound), width - 1)
+        self._begins, self._ends = begins[self._sound], ends[self._sound]
+        self.rows = len(feeds)
+
+    def column(self, place: int) -> Any:
+        """Cells of one column as an Arrow array of bytes, without the quotes around them."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        begins = self._begins if place == 0 else self._commas[:, place - 1] + 1
+        ends = self._ends if place == self._commas.shape[1] else self._commas[:, place]
+        last = np.maximum(ends - 1, 0)
+        quoted = (self._bytes[begins] == _QUOTE) & (self._bytes[last] == _QUOTE) & (last > begins)
+        sizes = np.zeros(self.rows, np.int64)
+        sizes[self._sound] = ends - begins - 2 * quoted
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        picked = np.repeat(begins + quoted - offsets[:-1][self._sound], sizes[self._sound]) + np.arange(offsets[-1])
+        there = pa.py_buffer(np.packbits(sizes > 0, bitorder="little"))
+        buffers = [there, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(self._bytes[picked])]
+        cells = pa.Array.from_buffers(pa.binary(), self.rows, buffers)
+        if not quoted.any():
+            return cells
+        marked = np.zeros(self.rows, bool)
+        marked[self._sound] = quoted
+        return pc.if_else(pa.array(marked), pc.replace_substring(cells, b'""', b'"'), cells)

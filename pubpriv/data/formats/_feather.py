@@ -1,0 +1,45 @@
+"""Feather files, which are Arrow's own file format (IPC). Their record batches are the pieces."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pubpriv.data.formats._layout import Look, Piece
+from pubpriv.data.stores import locate
+from pubpriv.errors import InvalidInput
+
+
+def look(path: str, columns: Sequence[str]) -> Look:
+    """Read the schema, and of one column how many rows each record batch has."""
+    import pyarrow as pa
+
+    filesystem, inner = locate(path)
+    with filesystem.open_input_file(inner) as handle:
+        schema = pa.ipc.open_file(handle).schema
+        file = _open(handle, schema, [name for name in columns if name in schema.names][:1])
+        rows = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
+        return Look(schema, tuple(Piece(i, count) for i, count in enumerate(rows)))
+
+
+def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield the record batch, with `columns`.
+
+    Raises:
+        InvalidInput: it has another number of rows by now.
+    """
+    import pyarrow as pa
+
+    filesystem, inner = locate(path)
+    with filesystem.open_input_file(inner) as handle:
+        file = _open(handle, pa.ipc.open_file(handle).schema, columns)
+        batch = file.get_batch(piece.number)
+        if batch.num_rows != piece.rows:
+            raise InvalidInput("the private table was replaced while it was read")
+        yield batch
+
+
+def _open(handle: Any, schema: Any, columns: Sequence[str]) -> Any:
+    """A reader that leaves the other columns on the disk."""
+    import pyarrow as pa
+
+    places = [schema.get_all_field_indices(name)[0] for name in columns]
+    return pa.ipc.open_file(handle, options=pa.ipc.IpcReadOptions(included_fields=places, use_threads=False))

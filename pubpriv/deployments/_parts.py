@@ -1,0 +1,100 @@
+"""Parts of dataset files that datasets and audits have in common: when something is due, and who is notified."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self, get_args
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from pubpriv.deployments._notices import Kind
+from pubpriv.flows.periods import Period
+
+_RULES = {
+    "cron": 'write minute, hour, day, month and weekday, for example "15 2 * * *"',
+    "interval": "write seconds",
+    "rrule": 'write an iCalendar rule, for example "FREQ=DAILY;BYHOUR=2;BYMINUTE=15;BYSECOND=0"',
+}
+
+BLOCK = r"^[a-z0-9-]+/[a-z0-9-]+$"
+"""How a block of a Prefect server is named: TYPE/NAME."""
+
+
+class Part(BaseModel):
+    """A part of a dataset file: fields that are there and no others, and no value in an error's text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Schedule(Part):
+    """When runs are due: exactly one of `cron`, `interval` and `rrule`.
+
+    Attributes:
+        cron: five fields, as cron reads them.
+        interval: seconds between runs, 60 or more.
+        rrule: an iCalendar rule, for example `FREQ=MONTHLY;BYDAY=1MO;BYHOUR=3;BYMINUTE=0;BYSECOND=0`.
+        timezone: in which they are meant.
+        anchor: with `interval`: when one run is due; default: the first of 2026, midnight.
+        active: false: no run is made, but the deployment can be run by hand.
+    """
+
+    cron: str | None = None
+    interval: int | None = Field(default=None, ge=60, le=366 * 86_400)
+    rrule: str | None = None
+    timezone: str = "UTC"
+    anchor: datetime | None = None
+    active: bool = True
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        return Period.parse(f"day {name}").zone
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [name for name in ("cron", "interval", "rrule") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give exactly one of cron, interval and rrule, not {', '.join(given) or 'none'}")
+        if self.anchor is not None and self.interval is None:
+            raise ValueError("give an anchor only with an interval")
+        try:
+            self.prefect()
+        except (ValidationError, ValueError) as error:
+            text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        else:
+            return self
+        raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
+
+    _made: Any = PrivateAttr(default=None)
+
+    def prefect(self) -> Any:
+        """Give the schedule of Prefect."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Any:
+        from prefect.client.schemas import schedules
+
+        if self.cron is not None:
+            return schedules.CronSchedule(cron=self.cron, timezone=self.timezone)
+        if self.rrule is not None:
+            return schedules.RRuleSchedule(rrule=self.rrule, timezone=self.timezone)
+        anchor = self.anchor or datetime(2026, 1, 1)
+        if anchor.tzinfo is None:
+            anchor = anchor.replace(tzinfo=ZoneInfo(self.timezone))
+        assert self.interval is not None  # one of the three is given, as `_one` sees to
+        return schedules.IntervalSchedule(
+            interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
+        )
+
+
+class Notify(Part):
+    """Who is notified of what: a block on the Prefect server that notifies, and events.
+
+    Attributes:
+        block: TYPE/NAME of the block; `webhook` of any address, or one that notifies by itself.
+        on: the events; default: all of them.
+    """
+
+    block: str = Field(pattern=BLOCK)
+    on: tuple[Kind, ...] = Field(default=get_args(Kind), min_length=1)

@@ -1,0 +1,159 @@
+"""Where the last release is cut and clipped, by the histogram of lengths and the public rows; post-processing.
+
+Where the histogram is a Gaussian's, of a scale that it tells better than the rounds do, the core reaches to where such
+rows end and is clipped where its variances are expected to be off the least: the less is known of the tail, the further
+out.
+"""
+
+import math
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.estimators._lengths import gaussian_shares, length_quantile
+from pubpriv.estimators.gaussian._shells import (
+    BINS_INSIDE,
+    FINE,
+    RATIO,
+    ROUGHLY_CLIPPED,
+    Cut,
+    Histogram,
+    cut_off,
+    histogram_edges,
+    middle_squares,
+)
+from pubpriv.estimators.gaussian.clipping import best_moment_radius
+from pubpriv.estimators.gaussian.tail_belief import PublicShape, believe, best_radius, lattice_shift
+from pubpriv.estimators.steps import step
+
+_CORE = 0.9
+"""Share of the rows in the core where they are no Gaussian's."""
+
+_FEWEST_SHELLS = 2
+"""Shells beyond the core, at least."""
+
+_SCALE, _SCALES = 0.5, 101
+"""The histogram is held against a Gaussian's at SCALES scales, up to a factor of exp(SCALE) either way."""
+
+_UNLIKE, _HEAVY = 3.5, 2.9
+"""Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
+
+_DOUBTED = 0.02
+"""Small counts are no Gaussian's where a Gaussian has no more than this weight: other laws know their tails."""
+
+_LEANING = 0.5
+"""Part of the noise in a shell that leaning leaves."""
+
+_INSIDE = 0.9
+"""The tail is what lies beyond this share of a Gaussian's rows."""
+
+_BINS_BEYOND = 2
+"""Bins beyond the core that tell of its tail: rows further out are odd ones, and measured apart."""
+
+
+_AFFORDED = 0.02
+"""Columns with unlike tails are measured without a Gaussian's shape where rows that noise hides then matter less: fewer
+private rows would only learn that they are too few."""
+
+
+@step(title="cut into shells")
+def cut(
+    histogram: Histogram, frame: Frame, records: float, rho: float, may_be_gaussian: bool, shape: PublicShape
+) -> Cut:
+    """Say where the core ends, where it is clipped, and where the shells beyond it are.
+
+    Args:
+        histogram: of |w|.
+        frame: the map to w.
+        records: rows without missing or infinite values.
+        rho: of the second moment in the last release, see `final_rho`.
+        may_be_gaussian: False where the shape of a Gaussian must not be used.
+        shape: of the public rows.
+    """
+    d, edges = frame.dimension, np.array(histogram.edges)
+    shift = np.zeros(len(edges) + 1)
+    # rows far out in one of many columns are no longer than others: where they are clipped as a Gaussian's, they shrink
+    if shape.unlike and not shape.counts and _hidden(histogram, d, records) < _AFFORDED:
+        may_be_gaussian = False
+    unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
+    if may_be_gaussian and shape.steps:
+        shift = lattice_shift(frame, shape, edges, scale)
+        unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
+    first, weights = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
+    if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
+        weights = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape.odds)
+    if weights is not None and (weights[0] > _DOUBTED or not shape.counts):
+        most = float(edges[first]) / scale
+        least = min(best_moment_radius(int(records), d, rho), most)
+        radius = scale * best_radius(weights, d, records, rho, least, most)
+        outer = edges[first::2]
+        radii = (radius, *outer.tolist()[1:], float(outer[-1] * RATIO))
+        return Cut(True, scale, excess, tuple(outer.tolist()), radii, tuple(weights.tolist()))
+    enough = np.flatnonzero(_within(histogram, records) >= _CORE * records)
+    widest = len(edges) - 2 * _FEWEST_SHELLS
+    first = min(int(enough[0]) if len(enough) else widest, widest)
+    return Cut(False, 1.0, excess, tuple(edges[first::2].tolist()), _clip_radii(histogram, first, d, rho))
+
+
+def _hidden(histogram: Histogram, d: int, records: float) -> float:
+    """Give what rows that noise hides add to a variance of 1, of rows that end where a core of any shape does."""
+    return 3 * histogram.sd * core_end(records, d) ** 2 / (d * records)
+
+
+def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[float, ...]:
+    """Give the clip radii of the core and of all shells, where the core ends at edge `first` and is no Gaussian's.
+
+    It is the outer edge, so that nothing is clipped, or the middle of a shell: where the histogram sees few rows in its
+    outer half, what is lost of them, which it tells about, is less than what is gained of the noise.
+    """
+    edges, counts = np.array(histogram.edges), np.array(histogram.counts)
+    radii, middles = edges[first::2].copy(), edges[first + 1 : -1 : 2]
+    beyond = np.maximum(counts[first + 2 : len(edges) : 2], 0.0)  # bin i + 1 lies between the edges i and i + 1
+    far, middle = radii[1:], middles[: len(radii) - 1]
+    lost = cut_off(middle, far) * np.hypot(histogram.sd, ROUGHLY_CLIPPED * beyond)
+    gained = _LEANING * (far**4 - middle**4) * d * (d + 1) / 2 / rho
+    radii[1:] = np.where(lost**2 < gained, middle, far)
+    return (*radii.tolist(), float(edges[first::2][-1] * RATIO))
+
+
+def _within(histogram: Histogram, records: float) -> np.ndarray:
+    """How many rows are no longer than each edge, (edges,): a little more than is likely, one sd of its noise.
+
+    Counts up to the edge tell it, and so do those beyond, which the rest of the rows are: their noise adds up bin by
+    bin, and what fewer bins tell weighs more. A core that ends a little early costs less than one that has no end.
+    """
+    counts = np.array(histogram.counts)
+    bins, near = len(counts), np.arange(1, len(counts))
+    below = np.cumsum(counts)[:-1]
+    beyond = counts.sum() - below
+    within = ((bins - near) * below + near * (records - beyond)) / bins
+    return np.asarray(within + histogram.sd * np.sqrt(near * (bins - near) / bins))
+
+
+def core_end(n: float, d: int) -> float:
+    """Give the radius at which the core of n standard Gaussian rows of d columns ends where no shape is assumed."""
+    edges = histogram_edges(n, d)
+    return next((edge for edge in edges if edge >= length_quantile(d, _CORE)), edges[-1])
+
+
+def _against_gaussian(histogram: Histogram, d: int, records: float, shift: np.ndarray) -> tuple[float, float, float]:
+    """(sds of chi-square beyond what noise explains, sds of the weighted excess in the tail, the best scale).
+
+    Args:
+        histogram: of |w|.
+        d: columns.
+        records: rows without missing or infinite values.
+        shift: of the shares of bins, see `lattice_shift`.
+    """
+    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
+    scales = np.exp(np.linspace(-_SCALE, _SCALE, _SCALES))
+    expected = records * np.maximum(gaussian_shares(edges, d, scales) + shift, 0.0)
+    variances = histogram.sd**2 + expected
+    distances = ((counts - expected) ** 2 / variances).sum(axis=1)
+    best = int(np.argmin(distances))
+    freedom = len(counts) - 1
+    middles = np.append(middle_squares(np.insert(edges, 0, 0.0)), edges[-1] ** 2)
+    begin = (length_quantile(d, _INSIDE) * scales[best]) ** 2
+    weights = np.where(middles > begin, np.minimum(middles - begin, 8 * d), 0.0)
+    off = float(weights @ (counts - expected[best])) / math.sqrt(float(weights**2 @ variances[best]))
+    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off, float(scales[best])

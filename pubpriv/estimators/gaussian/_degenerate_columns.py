@@ -1,0 +1,254 @@
+"""Columns whose scale the public rows cannot tell: found in the public rows, and given a scale of their own.
+
+A rare indicator, a column of zeros with a huge tail, a constant, a combination of other columns: in some sixty public
+rows their spread is nothing, or an accident, and rounds that look at the middle of the records would stretch them
+without end. So they are kept out of the whitening. Each gets one coordinate, z = weights . (x - center) / scale, with
+a scale that the user gives or that a private quantile of |z| finds, and is measured with all others in the last
+release.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.columns import meant
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Bisection
+from pubpriv.data.questions.radial import bounding_sd
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian._preconditioner import (
+    DEGENERATE,
+    ROUNDING,
+    Preconditioner,
+    check_rows,
+    precondition,
+)
+from pubpriv.estimators.gaussian._whole import Whole
+from pubpriv.estimators.steps import step
+
+_MOSTLY = 0.75
+"""A column is degenerate if this share of the public rows has one and the same value in it."""
+
+_TOGETHER, _REPEATED = 0.3, 2
+"""Columns of which this share of the public rows, and so many, have the same values could shrink to nothing in the
+rounds, which look at the median row: harmless where there are no others, but beside these all would drown in noise."""
+
+_CLEARLY = 100.0
+"""A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
+
+_WIDE, _SCALE_STEPS = 1e6, 7
+"""A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
+
+
+@public_value
+@dataclass(frozen=True)
+class _DegenerateColumn:
+    """One degenerate column: z = weights . (x - center), before it is divided by its scale.
+
+    Attributes:
+        index: of the column.
+        weights: (d,); 1 for the column, and minus the combination of other columns that it is in the public rows.
+        unit: a size to look around, in the table's units.
+        spread: whether `unit` is a spread that was seen in the public rows.
+        scale: given by the user, or None: to be learnt.
+        reason: for the user.
+    """
+
+    stored_as: ClassVar[str] = "Awkward"  # in ledgers
+
+    index: int
+    weights: tuple[float, ...]
+    unit: float
+    spread: bool
+    scale: float | None
+    reason: str
+
+
+@public_value
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are whitened by the learner, and which have a scale of their own.
+
+    Attributes:
+        columns: names of all.
+        center: (d,) origin of all coordinates: public means, and the commonest value of a column that is mostly one.
+        regular: indices of whitened columns.
+        degenerate: the others.
+    """
+
+    columns: tuple[str, ...]
+    center: tuple[float, ...]
+    regular: tuple[int, ...]
+    degenerate: tuple[_DegenerateColumn, ...] = field(metadata={"stored_as": "awkward"})  # in ledgers
+
+    @property
+    def dimension(self) -> int:
+        """d, all columns."""
+        return len(self.columns)
+
+    @property
+    def learnt(self) -> tuple[_DegenerateColumn, ...]:
+        """Degenerate columns whose scale costs a question."""
+        return tuple(column for column in self.degenerate if column.scale is None)
+
+    def frame(self, preconditioner: Preconditioner) -> Frame:
+        """The public whitening of the regular columns, as a map of all d columns to theirs.
+
+        Args:
+            preconditioner: of the regular columns, in order.
+        """
+        center, whitening, _ = preconditioner.arrays
+        if not self.degenerate:
+            return Frame.of(center, whitening)
+        matrix = np.zeros((len(self.regular), self.dimension))
+        matrix[:, list(self.regular)] = whitening
+        return Frame.of(np.array(self.center), matrix)
+
+    def whitened(self, public: PublicTable) -> PublicTable:
+        """The regular columns of the public rows."""
+        return public.select([public.columns[index] for index in self.regular]) if self.degenerate else public
+
+    @property
+    def given(self) -> dict[str, float]:
+        """Scales from the user, by column."""
+        return {self.columns[own.index]: own.scale for own in self.degenerate if own.scale is not None}
+
+    def notes(self) -> list[str]:
+        """What a reader should know."""
+        return [f"column {self.columns[column.index]} {column.reason}" for column in self.degenerate]
+
+
+_Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
+"""Scales by column: a mapping, or pairs, which may cross the boundary of a task."""
+
+
+@step(title="look for degenerate columns")
+def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
+    """Tell degenerate columns from others by the public rows alone.
+
+    Args:
+        public: (m, d) rows.
+        scale: typical deviations that the user knows, by column, in the table's units; those columns keep them.
+
+    Raises:
+        InvalidInput: too few public rows, or a scale for no column or of no size.
+    """
+    given = _checked_scale(public.columns, scale)
+    rows = public.rows
+    m, d = rows.shape
+    check_rows(m, d)
+    with np.errstate(all="ignore"):
+        center, found = rows.mean(axis=0), dict[int, _DegenerateColumn]()
+        squares = np.square(rows - center).sum(axis=0)
+        if not (squares * m < np.finfo(np.float64).max).all():
+            raise InvalidInput("the public values are too large for a covariance: use other units")
+        for index, name in enumerate(public.columns):
+            own = _alone(index, rows[:, index], d, given.get(name))
+            if own is not None:
+                found[index], center[index] = own
+        for column in _combined(rows, [index for index in range(d) if index not in found]):
+            found[column.index] = column
+        for index in _heaped(rows, [index for index in range(d) if index not in found]) if found else ():
+            own = _alone(index, rows[:, index], d, None, _TOGETHER)
+            assert own is not None
+            found[index], center[index] = own
+    regular = tuple(index for index in range(d) if index not in found)
+    degenerate = tuple(found[index] for index in sorted(found))
+    layout = Layout(public.columns, tuple(center.tolist()), regular, degenerate)
+    if regular:
+        precondition(layout.whitened(public))  # what it refuses is refused before a run begins
+    return layout
+
+
+def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, float]:
+    """Take the user's scales as numbers.
+
+    Raises:
+        InvalidInput: a name that is no column, or a value that is not positive and finite.
+    """
+    if not isinstance(scale, Mapping | tuple | None):
+        raise InvalidInput(f"scale gives numbers by column, for example {{{columns[0]!r}: 10.0}}, not {scale!r}")
+    given = dict(scale or {})
+    unknown = [str(name) for name in given if name not in columns]
+    if unknown:
+        raise InvalidInput(
+            f"scale names {', '.join(unknown)}, but the columns are {', '.join(columns)}{meant(unknown[0], columns)}"
+        )
+    try:
+        numbers = {name: float(value) for name, value in given.items()}
+    except (TypeError, ValueError):
+        numbers = {"": math.nan}
+    if not all(0 < value < math.inf for value in numbers.values()):
+        raise InvalidInput("a scale must be a positive number: about one standard deviation of its column")
+    return numbers
+
+
+def scale_question(layout: Layout, column: _DegenerateColumn, whole: Whole, ask: Ask) -> Bisection:
+    """The |z| that all but a few rows do not exceed."""
+    frame = Frame.of(np.array(layout.center), np.array([column.weights]))
+    noise = Bisection.noise_for(_SCALE_STEPS, ask.price)
+    asked = Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, _SCALE_STEPS, 0.0, noise, logarithmic=True)
+    return replace(asked, rank=whole.high_rank(bounding_sd(ask.as_asked(asked), "count")))
+
+
+def _heaped(rows: np.ndarray, candidates: list[int]) -> list[int]:
+    """Say which of the columns `candidates` heap, if rows have the same values in all of them: most heaped first."""
+    shares = {index: float(np.unique(rows[:, index], return_counts=True)[1].max()) / len(rows) for index in candidates}
+    left, taken = sorted(candidates, key=shares.__getitem__), list[int]()
+    least = max(_TOGETHER * len(rows), _REPEATED)
+    while left and np.unique(rows[:, left], axis=0, return_counts=True)[1].max() >= least:
+        taken.append(left.pop())
+    return taken
+
+
+def _alone(
+    index: int, cells: np.ndarray, d: int, scale: float | None, most: float = _MOSTLY
+) -> tuple[_DegenerateColumn, float] | None:
+    """(column, its center) if it has one value in a share `most` of the rows, or a scale from the user."""
+    values, counts = np.unique(cells, return_counts=True)
+    common, share = float(values[np.argmax(counts)]), float(counts.max() / len(cells))
+    deviation = float(np.sqrt(np.mean((cells - common) ** 2)))
+    constant = deviation <= ROUNDING * float(np.abs(cells).max())
+    if constant:
+        reason, unit = "has the same value in every public row", max(abs(common), 1.0)
+    elif share >= most:
+        reason, unit = f"has the value {common:g} in {share:.0%} of the public rows", deviation
+    elif scale is not None:
+        reason, unit, common = "has a scale from the user", scale, float(cells.mean())
+    else:
+        return None
+    origin = "is measured at the user's scale" if scale is not None else "is measured at a scale of its own"
+    reason = reason if reason.endswith("user") else f"{reason}: it {origin}"
+    weights = tuple(float(j == index) for j in range(d))
+    return _DegenerateColumn(index, weights, unit, not constant, scale, reason), common
+
+
+def _combined(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn]:
+    """Find those of the columns `candidates` that the ones before them compute in the public rows."""
+    found, kept, basis = [], list[int](), np.zeros((len(rows), 0))
+    centred = rows - rows.mean(axis=0)
+    for index in candidates:
+        size = float(np.linalg.norm(centred[:, index]))
+        rest = centred[:, index] / size
+        for _ in range(2):  # twice is enough for orthogonality to the last digit
+            rest = rest - basis @ (basis.T @ rest)
+        rounding = ROUNDING * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
+        if np.linalg.norm(rest) > _CLEARLY * max(DEGENERATE, rounding):
+            kept.append(index)
+            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+            continue
+        scales = np.linalg.norm(centred[:, kept], axis=0)
+        solved, *_ = np.linalg.lstsq(centred[:, kept] / scales, centred[:, index], rcond=None)
+        weights = np.zeros(rows.shape[1])
+        weights[kept], weights[index] = -solved / scales, 1.0
+        reason = "can be computed from other columns in the public rows: what is left is measured at its own scale"
+        found.append(
+            _DegenerateColumn(index, tuple(weights.tolist()), size / math.sqrt(len(rows) - 1), False, None, reason)
+        )
+    return found

@@ -1,0 +1,236 @@
+"""What `estimate_gaussian` would ask, and how far its answers would be off; see `planning`."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions.stable import MOST_CELLS
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators._lengths import gaussian_shares
+from pubpriv.estimators.gaussian._cutting import core_end
+from pubpriv.estimators.gaussian._degenerate_columns import Layout, examine
+from pubpriv.estimators.gaussian._learner import (
+    predicted_errors,
+)
+from pubpriv.estimators.gaussian._no_public import no_public_plan
+from pubpriv.estimators.gaussian._plan import (
+    LearnerPlan,
+    TablePlan,
+    feasible,
+    learner_plan,
+    shells_question,
+    table_plan,
+)
+from pubpriv.estimators.gaussian._preconditioner import check_rows, precondition
+from pubpriv.estimators.gaussian._shells import (
+    RATIO,
+    Cut,
+    Histogram,
+    histogram_edges,
+    histogram_question,
+    middle_squares,
+)
+from pubpriv.estimators.gaussian._table_moments import CoreRead, ShellMoments, read_outside
+from pubpriv.estimators.gaussian.tail_belief import PublicShape
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
+from pubpriv.estimators.sample_sizes.terms import Terms
+from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
+from pubpriv.privacy.budgets import Budget, Purse
+
+_SHELLS = 8
+"""Shells that an expected release is cut into: Gaussian rows lie in the core and the first."""
+
+
+@dataclass(frozen=True)
+class GaussianCase:
+    """`estimate_gaussian` by the learner.
+
+    Attributes:
+        layout: of the columns; degenerate ones have a scale of their own.
+        m: public rows.
+        target: `auto`, `gaussian` or `moments`.
+    """
+
+    layout: Layout
+    m: int
+    target: str
+
+    most_rows = MOST_ROWS
+
+    @classmethod
+    def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
+        """Read the case from public rows, which are checked as the driver checks them."""
+        if target == "gaussian":
+            precondition(public)
+            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target)
+        return cls(examine(public, scale), len(public.rows), target)
+
+    @classmethod
+    def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
+        """Make the case of m public rows of d columns that nobody has seen: none is taken to be degenerate."""
+        check_rows(m, d)
+        return cls(_plain_layout(d), m, target)
+
+    @property
+    def d(self) -> int:
+        """How many columns there are."""
+        return self.layout.dimension
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """Rounds, what the target asks about the tail, and the last release."""
+        if self.target == "gaussian":
+            plan: LearnerPlan = learner_plan(purse, n, self.d)
+        else:
+            plan = table_plan(purse, n, self.layout, self.target)
+        errors = self.errors(n, plan)
+        return Forecast(plan, errors, variation(errors[1].error, errors[0].error))
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """Decide as the driver does."""
+        return feasible(n, self.d, purse)
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
+        """Say what the errors assume, and which columns are degenerate."""
+        law = "the error is that for Gaussian rows; tables with long tails have larger ones"
+        return (law, *self.layout.notes())
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """Theorems B.5 and B.12, and what is known without public rows."""
+        return for_gaussian(self.d, terms)
+
+    def errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+        """What is to be expected of a plan: covariance, mean, and one of each by column."""
+        d, m = self.d, self.m
+        added = 0.0
+        if not isinstance(plan, TablePlan) or plan.may_be_gaussian:
+            errors = predicted_errors(plan, n, d)
+            noise = [errors["covariance_noise"], errors["mean_noise"]]
+            own = math.sqrt(errors["covariance"] ** 2 - noise[0] ** 2), math.sqrt(errors["mean"] ** 2 - noise[1] ** 2)
+        else:
+            own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
+            *noise, added = self._table_errors(n, plan)
+        entries = math.sqrt(d * (d + 1) / 2)
+        public = math.sqrt(d * (d + 1) / (m - 1)), math.sqrt(d / m)
+        best = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
+        parts = [*zip(own, noise, best, public, strict=True)]
+        return (
+            Predicted("covariance", Predicted.relative, own[0], *parts[0][1:]),
+            Predicted("mean", "Mahalanobis", *parts[1]),
+            Predicted(
+                "variance of a column",
+                "relative",
+                own[0] / entries,
+                math.hypot(noise[0] / entries, added),
+                best[0] / entries,
+                public[0] / entries,
+            ),
+            Predicted("mean of a column", Predicted.own_sd, *(part / math.sqrt(d) for part in parts[1])),
+        )
+
+    def _table_errors(self, n: int, plan: TablePlan) -> tuple[float, float, float]:
+        """Give the noise of covariance and mean, of the core of Gaussian rows and the first shell, and what is added.
+
+        The shape of that shell leans to the core's as far as noise makes it (`table_moments`), its size does not. What
+        is expected beyond it is added to the variance of each column: more than Gaussian rows have there.
+        """
+        d, release = self.d, self._expected(n, plan)
+        (core, beyond), (core_sum, beyond_sum) = release.moments.second_sds[:2], release.moments.mean_sds[:2]
+        entries = math.sqrt(d * (d + 1) / 2)
+        chance = math.sqrt(float(release.moments.rows[1])) * float(middle_squares(np.array(release.where.edges))[0]) / n
+        noisy = beyond * entries
+        leant = chance * noisy / math.hypot(chance, noisy)
+        added = float(np.trace(release.core + read_outside(release).second)) / d - 1
+        return math.hypot(core * entries, leant, beyond), math.hypot(core_sum, beyond_sum) * math.sqrt(d), added
+
+    def _expected(self, n: int, plan: TablePlan) -> CoreRead:
+        """Give the last release of standard Gaussian rows without its noise, and how large that is."""
+        d, frame = self.d, Frame((0.0,) * self.d)
+        ends = core_end(n, d) * RATIO ** np.arange(_SHELLS + 1, dtype=float)
+        edges, binned = ends[:-1], np.array(histogram_edges(n, d))
+        where = Cut(False, 1.0, 0.0, tuple(edges.tolist()), tuple(ends.tolist()))
+        final, counts = plan.final, plan.histogram
+        noise = final.as_asked(shells_question(frame, where, final, plan.counted)).noise()
+        sds = {part: np.broadcast_to(sd.ravel(), len(ends)) for part, sd in noise.items()}
+        counted = counts.as_asked(histogram_question(frame, n, counts)).noise()["count"]
+        seconds = gaussian_shares(edges, d + 2, np.ones(1))[0][:, None, None] * np.eye(d)  # |w|^2 weighs for two more
+        return CoreRead(
+            ShellMoments(
+                n,
+                n * gaussian_shares(edges, d, np.ones(1))[0],
+                np.zeros((len(ends), d)),
+                seconds,
+                float(sds["count"][0]),
+                sds["sum"] / n,
+                sds["moment"] / n,
+            ),
+            Histogram(
+                tuple(binned.tolist()),
+                tuple((n * gaussian_shares(binned, d, np.ones(1))[0]).tolist()),
+                float(counted.flat[0]),
+            ),
+            where,
+            seconds[0],
+            np.zeros(d),
+            frame,
+            PublicShape(),
+        )
+
+
+@dataclass(frozen=True)
+class NoPublicCase:
+    """`estimate_gaussian` without public rows, for d columns."""
+
+    d: int
+    m: int = 0
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the largest table that the search takes."""
+        return MOST_CELLS // self.d
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """Predict the search for the columns, and the learner on what is left."""
+        plan = no_public_plan(purse, n, self.d)
+        errors = self._learner(n, plan.learner)
+        apart = variation(errors[1].error, errors[0].error)
+        return Forecast(plan, tuple(replace(each, public_only=None) for each in errors), apart)
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """Decide as the driver does."""
+        try:
+            plan = no_public_plan(purse, n, self.d)
+        except InvalidInput:
+            return False
+        return feasible(n, self.d, plan.learner_purse(purse))
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Say what the error assumes, what can be paid for nothing, and what public rows would buy."""
+        purse = Purse.of(budget)
+        plan, few = no_public_plan(purse, n, self.d), self.d + 1
+        share = 1 - plan.learner_purse(purse).rho / purse.rho
+        helped = predicted_errors(learner_plan(purse, n, self.d), n, self.d)["covariance"]
+        search = (
+            f"a search for the columns takes {share:.2%} of the budget; where it finds none, there is no answer, and"
+        )
+        instead = f"{few} public rows would make the search unnecessary: an error of {helped:.3g}, any budget that"
+        return (
+            "the error is that for Gaussian rows",
+            f"{search} the rest of the budget is not spent",
+            f"{instead} Gaussian noise takes, and rows of any law (the target moments)",
+        )
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """Lemma A.24 (1) and what needs no public rows either."""
+        return tuple(each for each in for_gaussian(self.d, terms) if each.public_rows is None)
+
+    def _learner(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+        return GaussianCase(_plain_layout(self.d), self.d + 1, "gaussian").errors(n, plan)
+
+
+def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
+    """d columns, none of them degenerate as far as is known."""
+    names = columns or tuple(f"x{i}" for i in range(d))
+    return Layout(names, (0.0,) * d, tuple(range(d)), ())

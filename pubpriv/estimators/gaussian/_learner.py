@@ -1,0 +1,384 @@
+"""The robust learner: rounds that bring the records to standard coordinates, then one exact joint release.
+
+Each round looks at the records through the map it has so far, w = F (x - c): a private median of |w| says how far
+out they are, and sum and second moment of the records clipped near there say where and in which shape. Noise is
+in proportion to the radius, so a round can only shrink what is too large by a constant factor, and eight rounds
+forgive public rows that are wrong by many orders of magnitude. The last release is debiased exactly for a
+Gaussian. Everything but `Curator.release` is post-processing.
+
+Source: ours; the numbers are in `benchmarks.learner`. The shape is that of CoinPress (Biswas, Dong, Kamath and Ullman
+2020), with a private radius, joint releases, noise like an orthogonal ensemble, and an inverse of the clipping.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pubpriv.curator import Answer, Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions.radial import GAUSSIAN
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._lattice import lattice
+from pubpriv.estimators._lengths import length_quantile
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian import _pure
+from pubpriv.estimators.gaussian._plan import LearnerPlan, final_question, final_theta, joint_question, radius_question
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._shells import gaussian_end
+from pubpriv.estimators.gaussian.clipping import (
+    best_moment_radius,
+    mean_constants,
+    median_norm_squared,
+    moment_constants,
+    unclip_variances,
+)
+from pubpriv.estimators.matrices import floored
+from pubpriv.estimators.steps import Execution, step
+from pubpriv.ledger.unit import Size
+
+_WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
+"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
+
+LEAST_VARIANCE = 0.02
+"""Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
+
+_FAR = 0.5
+"""The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
+
+_UNEXPECTED, _HARMLESS = 4.0, 0.3
+"""... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
+that the inverse of the clipping takes care of it."""
+
+_MOST_BLUR = 1.5
+"""However wide the gaps of a lattice are, a variance of w further off than this has not converged."""
+
+_MISSED, _LEFT_OUT = 4.0, 2.0
+"""Rows count as incomplete, or in the last release as too far out, if the released count is short of n by so many of
+its noise sds."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Position:
+    """What the rounds have learnt so far.
+
+    Attributes:
+        frame: the map to w, where the records should be standard.
+        records: rows without missing or infinite values, as far as is known.
+        accuracy: Frobenius distance from I that sampling and noise in the last round leave to the covariance of w.
+    """
+
+    frame: Frame
+    records: float
+    accuracy: float = 0.0
+
+
+@public_value
+@dataclass(frozen=True)
+class Measured:
+    """The final release in its coordinates w = F (x - c), debiased, before public rows are pooled in.
+
+    Attributes:
+        frame: the map to w.
+        mean: of w, (d,).
+        covariance: of w, (d, d), eigenvalues at least `LEAST_VARIANCE`.
+        records: rows that were measured: without missing or infinite values, and no further out than Gaussian rows are.
+        radius: clip radius.
+        mean_sd: noise sd of a coordinate of the clipped mean, before debiasing.
+        moment_sd: noise sd of a diagonal entry of the clipped second moment, before debiasing.
+        deviation: Frobenius distance of the linearly debiased second moment from I.
+        expected: what sampling and noise of this release make of that distance if w is standard.
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
+        expected_mean: what they make of the length of `mean`.
+        beyond: rows that are further out than Gaussian ones are, and the sd of the noise in their number.
+        blur: how far the variance of w may be off because values on a lattice have no clear median, see `median_blur`.
+    """
+
+    frame: Frame
+    mean: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    records: float
+    radius: float
+    mean_sd: float
+    moment_sd: float
+    deviation: float
+    expected: float
+    accuracy: float
+    expected_mean: float
+    beyond: tuple[float, float] = (0.0, 0.0)
+    blur: float = 0.0
+
+    @property
+    def converged(self) -> bool:
+        """The records were in standard coordinates when they were measured, as far as the release can tell."""
+        root = math.sqrt(len(self.mean))
+        expected = math.hypot(self.expected, self.accuracy)
+        return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root)) + self.blur
+
+
+@public_value
+@dataclass(frozen=True)
+class Fitted:
+    """The estimate in the table's units, and the weights of the public rows in its mean and covariance."""
+
+    mean: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    mean_weight: float = 0.0
+    covariance_weight: float = 0.0
+
+    @classmethod
+    def of(
+        cls, mean: np.ndarray, covariance: np.ndarray, mean_weight: float = 0.0, covariance_weight: float = 0.0
+    ) -> "Fitted":
+        """Make one from arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
+        even = (covariance + covariance.T) / 2
+        return cls(tuple(mean.tolist()), _rows(even), mean_weight, covariance_weight)
+
+
+@dataclass(frozen=True)
+class ClippedMoments:
+    """Mean and second moment of clipped w, per record that counts, with noise sds; what a joint release says."""
+
+    frame: Frame
+    records: float
+    radius: float
+    mean: np.ndarray
+    second: np.ndarray
+    mean_sd: float
+    moment_sd: float
+
+    def at_scale(self, scale: float) -> "ClippedMoments":
+        """Give the same of w / scale."""
+        center, matrix = self.frame.dense()
+        return ClippedMoments(
+            Frame.of(center, matrix / scale),
+            self.records,
+            self.radius / scale,
+            self.mean / scale,
+            self.second / scale**2,
+            self.mean_sd / scale,
+            self.moment_sd / scale**2,
+        )
+
+
+@step(title="approach", private=True)
+def _approach(curator: Curator, position: Position, typical: float, widening: float, asks: tuple[Ask, Ask]) -> Position:
+    """One round: a map under which the records are closer to standard.
+
+    Args:
+        curator: the run.
+        position: where the rounds stand.
+        typical: where the median of |w| is expected.
+        widening: clip radius over the private median of |w|.
+        asks: for the radius and for the moments.
+
+    Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
+    """
+    half = position.records / 2
+    found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
+    median = float(found.values["quantile"][0])
+    question = joint_question(found.question.frame, widening * median, LearnerPlan.round_mean, asks[1])
+    moments = _moments_of(curator.release(question, asks[1].label), curator.size, _MISSED)
+    # in units in which the records' median norm is a standard Gaussian's
+    unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
+    accuracy = _expected_covariance_error(
+        moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
+    )
+    return Position(_moved(moments, median), moments.records, accuracy)
+
+
+@step(title="final release", private=True)
+def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
+    """The final release where the rounds have led, debiased for clipping as if w were close to standard Gaussian.
+
+    Rows further out than Gaussian ones are fall into a region of their own, which costs nothing: they are counted, and
+    move neither mean nor covariance. A pure run has no such region.
+
+    Privacy: one `LiftedGram`, mu^2 at most ask.price.
+    """
+    n, d = curator.n_rows, position.frame.dimension
+    radius, end = _final_radius(n, d, ask.rho), gaussian_end(n, d)
+    answer = curator.release(final_question(position.frame, radius, end, ask), ask.label)
+    found = debias(_moments_of(answer, curator.size, _LEFT_OUT), position.accuracy)
+    if len(answer.values["count"]) == 1:
+        return found
+    count, noise = float(answer.values["count"][1]), float(answer.question.noise()["count"].max())
+    return replace(found, beyond=(max(count, 0.0), noise))
+
+
+def debias(moments: ClippedMoments, accuracy: float) -> Measured:
+    """Undo what clipping did to the moments of records that are close to standard Gaussian.
+
+    Args:
+        moments: clipped, per whole record.
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
+    """
+    d = moments.frame.dimension
+    n = moments.records
+    slope, law = mean_constants(d, moments.radius).slope, moment_constants(d, moments.radius)
+    level = float(np.trace(moments.second)) / d
+    scale_off, shape_off = (level - law.level) / law.trace, (moments.second - level * np.eye(d)) / law.shape
+    mean = moments.mean / slope
+    values, vectors = np.linalg.eigh(moments.second)
+    unclipped = unclip_variances(values, moments.radius, LEAST_VARIANCE / 2)
+    spread = (vectors * unclipped) @ vectors.T - np.outer(mean, mean)
+    return Measured(
+        frame=moments.frame,
+        mean=tuple(mean.tolist()),
+        covariance=_rows(floored(spread, LEAST_VARIANCE)),
+        records=moments.records,
+        radius=moments.radius,
+        mean_sd=moments.mean_sd,
+        moment_sd=moments.moment_sd,
+        deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
+        expected=_expected_covariance_error(n, d, moments.radius, moments.moment_sd),
+        accuracy=accuracy,
+        expected_mean=_expected_mean_error(n, d, moments.radius, moments.mean_sd),
+    )
+
+
+def _expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
+    """Root mean square Frobenius error of the debiased second moment of n standard records, noise sd `moment_sd`."""
+    law = moment_constants(d, radius)
+    shape = (law.shape_variance / n + moment_sd**2) / law.shape**2
+    return math.sqrt((d * (d + 1) / 2 - 1) * shape + (law.trace_variance / n + moment_sd**2) / law.trace**2)
+
+
+def _expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> float:
+    """Root mean square length of the error of the debiased mean of n standard records, noise sd `mean_sd`."""
+    law = mean_constants(d, radius)
+    return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
+
+
+def median_blur(public: PublicTable) -> float:
+    """Tell how far the rounds may leave the variance of a single column on a lattice from 1.
+
+    They take their scale from the median of |w|, which of such values may lie anywhere in a gap between two. The last
+    release undoes that. Lengths of rows of more columns fill the gaps.
+    """
+    if public.rows.shape[1] > 1:
+        return 0.0
+    column = public.rows[:, 0]
+    gap = lattice(column) / max(float(column.std()), 1e-300)
+    return min(2 * gap / length_quantile(1, 0.5), _MOST_BLUR)
+
+
+@step(title="pool with public rows")
+def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
+    """The final release with public rows pooled in, in the table's units; post-processing, free.
+
+    Positive-part James-Stein: public rows weigh what their own variance earns them, or less where they are further
+    from the release than sampling explains, down to nothing for public rows of another law.
+    """
+    d, m = preconditioner.dimension, preconditioner.m
+    center, matrix = measured.frame.dense()
+    colour = np.linalg.inv(matrix)
+    public_center, _, public_colour = preconditioner.arrays
+    mean, spread = np.array(measured.mean), np.array(measured.covariance)
+    values, vectors = np.linalg.eigh(spread)
+    root = (vectors * np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
+    whitening = (vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
+    # covariance of the public rows and shift of their mean, where the private rows are standard
+    shape = whitening @ matrix @ public_colour
+    shape = shape @ shape.T
+    weight = _weight(measured.expected**2, d * (d + 1) / (m - 1), float(((shape - np.eye(d)) ** 2).sum()))
+    pooled = root @ ((1 - weight) * np.eye(d) + weight * shape) @ root.T
+    shift = matrix @ (public_center - center) - mean
+    mean_weight = _weight(measured.expected_mean**2, d / m, float(((whitening @ shift) ** 2).sum()))
+    moved = center + colour @ (mean + mean_weight * shift)
+    return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
+
+
+def _moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
+    """Mean and second moment in the first region of a joint release of n rows, with the question as it was stored.
+
+    All rows are in it but for what its count falls short by, if that is more than `missed` sds.
+    """
+    noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
+    count, sd = float(answer.values["count"][0]), noise["count"]
+    inside = size.counted(count, sd, missed, least=missed * sd)
+    return ClippedMoments(
+        answer.question.frames[0],
+        inside,
+        answer.question.radii[0],
+        answer.values["sum"][0] / inside,
+        answer.values["moment"][0] / inside,
+        noise["sum"] / inside,
+        noise["moment"] / inside,
+    )
+
+
+def _moved(moments: ClippedMoments, median: float) -> Frame:
+    """The map that undoes what a round has seen; noise is never taken for shape."""
+    d = len(moments.mean)
+    # the mean moves by what stands out of its noise (James-Stein)
+    length = float(moments.mean @ moments.mean)
+    mean = moments.mean * max(0.0, 1 - d * moments.mean_sd**2 / length)
+    values, vectors = np.linalg.eigh(moments.second - np.outer(mean, mean))
+    edge = moments.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
+    if edge > median**2:
+        variances = np.full(d, median**2 / d)  # nothing but the scale was learnt
+    else:
+        unclipped = unclip_variances(values, moments.radius, edge / 1000)
+        unclipped *= median**2 / median_norm_squared(unclipped)  # the median is known better than the trace
+        variances = np.maximum(np.where(values > 0, unclipped, values), edge)
+        variances = np.minimum(variances, 4 * max(median, moments.radius) ** 2)
+    center, matrix = moments.frame.dense()
+    seen = matrix.any(axis=0)  # columns that the map does not look at stay where they are
+    step = np.zeros(len(center))
+    step[seen] = np.linalg.solve(matrix[:, seen], mean)
+    return Frame.of(center + step, (vectors / np.sqrt(variances)) @ vectors.T @ matrix)
+
+
+def _weight(own: float, other: float, distance: float) -> float:
+    """Weight of the other estimate: `own` and `other` are expected squared errors, `distance` the squared distance."""
+    return own / (own + max(other, distance - own))
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
+    """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
+    count = len(plan.rounds)
+    widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
+    for number, asks in enumerate(plan.rounds):
+        position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks)
+        typical = math.sqrt(position.frame.dimension)
+    return position
+
+
+def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
+    """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
+
+    Returns:
+        `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
+        same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
+    """
+    ask = plan.final
+    radius = _final_radius(n, d, ask.rho)
+    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, final_theta(d), ask, plan.counted)).noise()
+    moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
+    errors = {
+        "covariance": _expected_covariance_error(n, d, radius, moment),
+        "mean": _expected_mean_error(n, d, radius, mean),
+        "covariance_best": float(np.sqrt(d * (d + 1) / n)),
+        "mean_best": float(np.sqrt(d / n)),
+    }
+    silent = _expected_covariance_error(n, d, radius, 0.0), _expected_mean_error(n, d, radius, 0.0)
+    for part, without in zip(("covariance", "mean"), silent, strict=True):
+        errors[f"{part}_noise"] = float(np.sqrt(errors[part] ** 2 - without**2))
+    return errors
+
+
+def _final_radius(n: int, d: int, rho: float) -> float:
+    """Clip radius of the final release at `rho`. See `best_moment_radius`."""
+    return best_moment_radius(n, d, final_rho(d, rho))
+
+
+def final_rho(d: int, rho: float) -> float:
+    """What the second moment takes of the `rho` of a final release, of which the joint mean takes its part."""
+    return rho / (1 + float(final_theta(d)) / 2) ** 2

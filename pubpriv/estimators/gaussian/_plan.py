@@ -1,0 +1,300 @@
+"""What a run of `estimate_gaussian` will ask and what each question may cost, fixed before a private row is read.
+
+The driver executes this object; pricing a run without running it is this object too. Source of the shares:
+measured, see `benchmarks.learner`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import ClassVar
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import GRID, Frame
+from pubpriv.data.questions import Bisection, LiftedGram
+from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
+from pubpriv.data.questions.radial import GAUSSIAN
+from pubpriv.data.regions import Everything, Shells
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.gaussian import _pure
+from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
+from pubpriv.estimators.gaussian._shells import Cut, blank_cut, fourth_question, histogram_question
+from pubpriv.estimators.gaussian._whole import Whole, count_question
+from pubpriv.privacy.budgets import Budget, Purse
+
+_ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
+"""Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
+
+_LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
+"""Rounds need less with rows to spare, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
+`_AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
+below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
+
+_SEARCH = Fraction(3, 1000)
+"""Share of the whole budget that the search of a round's radius takes ..."""
+
+_SEARCH_RANK = 3000
+"""... or this over n^2, as rho, where that is more; a quarter of the round at most."""
+
+_REACH = 1e9
+"""A radius is looked for within this factor of its typical value, both ways."""
+
+_TOLERANCE = 0.06
+"""Width of a cell of that search, in the logarithm."""
+
+_SLOPE, _LEAST = 10.0, 150.0
+"""A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
+
+_HISTOGRAM_SHARES, _FOURTH_SHARE = (Fraction(5, 100), Fraction(20, 100)), Fraction(2, 100)
+"""What the histogram of |w| takes of the budget, at least and at most, and what the fourth moments take."""
+
+_TELLING = 0.0063
+"""The histogram takes more than the least share where the noise of a bin is more than this part of n d: few rows of few
+columns hardly tell one tail from another."""
+
+_COUNT_SHARE = Fraction(1, 100)
+"""What the count of whole rows takes of the budget."""
+
+_COUNTED = Fraction(5, 100)
+"""What the counts of shells take of the last release: odd rows are seen by them, and by traces only in few columns."""
+
+_SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
+"""What the scale of a degenerate column takes of the budget; all of them together at most."""
+
+
+@public_value
+@dataclass(frozen=True)
+class LearnerPlan(Plan):
+    """Questions of the learner.
+
+    Attributes:
+        round_mean: relative weight theta of the mean beside the second moment in a round's joint release.
+        rounds: each asks for a radius and for moments; none if no column is whitened.
+        final: the last release.
+        counted: what its counts take of it.
+    """
+
+    round_mean: ClassVar[Fraction] = Fraction(3, 10)
+    counted: ClassVar[Fraction] = Fraction(0)
+
+    rounds: tuple[tuple[Ask, Ask], ...]
+    final: Ask
+
+
+@public_value
+@dataclass(frozen=True)
+class TablePlan(LearnerPlan):
+    """Questions of `moments` or `auto`.
+
+    Attributes:
+        count: of whole rows.
+        scales: of the degenerate columns, in their order; None where the user gave it.
+        histogram: of |w|.
+        fourth: moments of the columns.
+        may_be_gaussian: whether the release may take from a Gaussian the shape that clipping lost.
+    """
+
+    counted: ClassVar[Fraction] = _COUNTED
+
+    count: Ask
+    scales: tuple[Ask | None, ...]
+    histogram: Ask
+    fourth: Ask
+    may_be_gaussian: bool
+
+
+def _round_shares(n: int, d: int, purse: Purse, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
+    """Give the shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
+
+    Args:
+        n: private rows.
+        d: columns that are whitened.
+        purse: of the run.
+        frame: of the rounds' shape.
+    """
+    parts = _pure.round_parts(n, d, purse.strength) if purse.radial else _round_parts(n, d, purse.rho)
+    blanks = partial(radius_question, frame, 1.0, 0.0), partial(joint_question, frame, 1.0, LearnerPlan.round_mean)
+    shares: dict[str, tuple[Fraction, Blank]] = {}
+    for number, (radius, moments) in enumerate(parts, start=1):
+        shares[f"round-{number}/radius"] = radius, blanks[0]
+        shares[f"round-{number}/moments"] = moments, blanks[1]
+    return shares
+
+
+def _round_parts(n: int, d: int, rho: float) -> list[tuple[Fraction, Fraction]]:
+    """Give the shares of the rounds' radii and moments, where noise is Gaussian."""
+    spare = Fraction((_AMPLE * _needed(d) / n) ** 2 / rho).limit_denominator(1000)
+    scale = min(Fraction(1), max(_LEAST_ROUNDS, spare))
+    search = max(scale * _SEARCH, Fraction(_SEARCH_RANK) / (n * n * Fraction(rho)))
+    radii = [min(scale * most / 4, search) for most in _ROUND_SHARES]
+    return [(radius, scale * most - radius) for radius, most in zip(radii, _ROUND_SHARES, strict=True)]
+
+
+def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict[str, Ask]:
+    """Split the purse, with what is left for the last release of all columns."""
+    left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+    shares = shares | {"final": (left, blank)}
+    if purse.radial:  # of epsilon
+        shares = {name: (_pure.share_of(part), blank) for name, (part, blank) in shares.items()}
+    return split_purse(purse, "gaussian", shares)
+
+
+def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
+    """Make the learner's plan on n rows of d columns."""
+    frame = Frame((0.0,) * d)
+    asks = _split_with_final(purse, _round_shares(n, d, purse, frame), partial(final_question, frame, 1.0, 1.0))
+    return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
+
+
+def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
+    """Give the asks of the rounds, by the names that `_round_shares` gives them; none if there are none."""
+    numbers = [number for number in range(1, len(_ROUND_SHARES) + 1) if f"round-{number}/radius" in asks]
+    return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
+
+
+def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
+    """Make the plan of `moments` or `auto`.
+
+    Both ask the same questions.
+
+    Args:
+        purse: of the run.
+        n: private rows.
+        layout: of the columns.
+        target: as it was asked for.
+    """
+    d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
+    shares: dict[str, tuple[Fraction, Blank]] = {}
+    if regular:
+        shares = _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular))
+    shares["count"] = _COUNT_SHARE, count_question
+    for column in learnt:
+        share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
+        shares[_scale_name(column.index)] = share, partial(scale_question, layout, column, Whole(1.0, 0.0))
+    frame, blank = Frame((0.0,) * d), blank_cut()
+    shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
+    shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
+    asks = _split_with_final(purse, shares, partial(shells_question, frame, blank, counted=_COUNTED))
+    return TablePlan(
+        asks=tuple(asks.values()),
+        rounds=_rounds_of(asks),
+        final=asks["final"],
+        count=asks["count"],
+        scales=tuple(asks.get(_scale_name(column.index)) for column in layout.degenerate),
+        histogram=asks["histogram"],
+        fourth=asks["fourth"],
+        may_be_gaussian=target == "auto" and not layout.degenerate,  # degenerate columns are no Gaussian's
+    )
+
+
+def _histogram_share(n: int, d: int, rho: float) -> Fraction:
+    """Give the share of the histogram of |w|."""
+    least, most = _HISTOGRAM_SHARES
+    return min(most, max(least, Fraction(1 / (rho * (_TELLING * n * d) ** 2)).limit_denominator(1000)))
+
+
+def _scale_name(index: int) -> str:
+    return f"scale-{index + 1}"
+
+
+def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
+    """The question for the radius that `rank` records do not exceed, within `_REACH` or `pure.REACH` of `typical`."""
+    reach, tolerance = (_REACH, _TOLERANCE) if ask.law == GAUSSIAN else (_pure.REACH, _pure.TOLERANCE)
+    steps = math.ceil(math.log2(2 * math.log(reach) / tolerance))
+    noise = Bisection.noise_for(steps, ask.price)
+    return Bisection(frame, typical / reach, typical * reach, steps, rank, noise, logarithmic=True)
+
+
+def final_question(frame: Frame, radius: float, end: float, ask: Ask) -> LiftedGram:
+    """The learner's last release, with a region of its own for rows further out than `end`, where that costs nothing.
+
+    Under Gaussian noise regions share one price. Radial noise would be sqrt(2) as loud over two of them, so a pure run
+    has one region, in which such rows are clipped.
+    """
+    if ask.law != GAUSSIAN:
+        return joint_question(frame, radius, final_theta(frame.dimension), ask)
+    return shells_question(frame, Cut(True, 1.0, 0.0, (max(end, radius),), (radius, radius)), ask)
+
+
+def joint_question(
+    frame: Frame, radius: float, theta: Fraction, ask: Ask, counted: Fraction = Fraction(0)
+) -> LiftedGram:
+    """Count, sum and second moment of clipped records in one release.
+
+    With weights wS^2 = theta R^2 wM^2 and no count the squared distance is 2 wM^2 R^4 (1 + theta / 2)^2, which the
+    noise of the moment solves for; rounding the sum's noise up only lowers the price. A count of the records that are
+    whole is free: at wN = wS^2 / (2 wM) it costs what the worst case without it, wS^4 / (2 wM^2), has paid already,
+    and rounding its noise up moves the one into the other. More for the count adds 2 wN^2 to the price.
+
+    Args:
+        frame: the map to w.
+        radius: clip radius.
+        theta: weight of the sum beside the moment: its noise is that of the moment over sqrt(theta) radius.
+        ask: the price.
+        counted: part of it for a count with less noise than the free one has.
+    """
+    moment = noise_for((1 - counted) * ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2), 1)
+    total = noise_for(theta * GRID**2 / moment**2, SUM_FACTOR)
+    squared = Fraction(SUM_FACTOR, total) ** 2
+    count = noise_for(squared**2 * moment**2 / 4 + counted * ask.price / 2, COUNT_FACTOR)
+    return LiftedGram(Everything(), (frame,), (radius,), (count, total, moment))
+
+
+def shells_question(frame: Frame, where: Cut, ask: Ask, counted: Fraction = Fraction(0)) -> LiftedGram:
+    """Count, sum and second moment of the records in the core and in each shell, at the price of one region."""
+    scales = joint_question(frame, 1.0, final_theta(frame.dimension), ask, counted).noise_scales
+    return LiftedGram(Shells(frame, where.edges), (frame,) * len(where.radii), where.radii, scales)
+
+
+def final_theta(d: int) -> Fraction:
+    """Weight of the mean in the final release: the one that adds least to the Kullback-Leibler error.
+
+    Minimises (1 + theta / 2)^2 (Q + 1 / theta), Q = d (d + 1) / 4, at a radius of sqrt(d): about 2 / d.
+    """
+    q = d * (d + 1) / 4
+    return Fraction((math.sqrt(0.25 + 4 * q) - 0.5) / (2 * q)).limit_denominator(1 << 20)
+
+
+def _needed(d: int) -> float:
+    """Least n sqrt(rho) at which the learner is known to converge."""
+    return max(_SLOPE * d * math.sqrt(d), _LEAST)
+
+
+def _line(d: int, purse: Purse) -> float:
+    """Least n sqrt(rho), or n epsilon in a pure run."""
+    return _pure.needed(d) if purse.radial else _needed(d)
+
+
+def feasible(n: float, d: int, purse: Purse) -> bool:
+    """Tell whether n rows and this purse reach the line."""
+    return bool(n * purse.strength >= _line(d, purse))
+
+
+def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
+    """Refuse a run that would spend its budget and learn nothing.
+
+    Raises:
+        InvalidInput: the run is below the line, with the n or the budget that would do.
+    """
+    if feasible(n, d, purse):
+        return
+    rows = math.ceil(_line(d, purse) / purse.strength)
+    raise InvalidInput(
+        f"{n} private rows are too few for the covariance of {d} columns at this budget: it would be spent on noise. "
+        f"About {rows} rows would do, or a budget of {_enough(n, d, purse, allotment)}, or fewer columns; force the "
+        "run to try anyway"
+    )
+
+
+def _enough(n: int, d: int, purse: Purse, allotment: Budget) -> str:
+    """The smallest budget of the allotment's kind that would do, two digits rounded up, as `parse_budget` reads it."""
+    strength = _line(d, purse) / n
+    return allotment.written(_up(strength if purse.radial else allotment.size_worth(strength**2)))
+
+
+def _up(value: float) -> str:
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit) * unit:.3g}"

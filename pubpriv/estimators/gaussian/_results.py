@@ -1,0 +1,189 @@
+"""What the drivers of all targets report: the estimate, its standard errors, warnings and facts of the run.
+
+Standard errors have a sampling and a privacy part, from released quantities alone.
+
+In the coordinates w = F (x - c) of the final release the records are close to standard, so with G = F^-1, g_i its
+rows, n records and clip constants (slope and variance of the mean; shape, trace and their variances of the second
+moment, see `clipping`):
+
+| of | sampling variance | privacy variance |
+|---|---|---|
+| mean_i | Sigma_ii variance / (slope^2 n) | |g_i|^2 (sd of the clipped mean / slope)^2, exact |
+| covariance_ij | A_ij(Sigma^(1/2) rows, shape_variance / n, trace_variance / n) | A_ij(G rows, sd^2, sd^2) |
+
+The covariance is linearised: A_ij(rows a, s, t) is the variance of a_i' E a_j for symmetric E whose traceless part
+has variance s / shape^2 and whose trace part has variance t / trace^2 in every direction of unit Frobenius norm.
+Public rows that were pooled in with weight p take the factor (1 - p)^2, and add p^2 times their own sampling variance.
+Where odd rows are seen beyond the Gaussian ones, others of their kind may lie among these: what they add to a variance
+is a third part, `clipping`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.estimators._whole_rows import left_out
+from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.gaussian._learner import Fitted, Measured
+from pubpriv.estimators.gaussian._plan import feasible
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._shells import gaussian_end
+from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
+from pubpriv.estimators.matrices import entry_variances
+from pubpriv.ledger.unit import Size
+from pubpriv.privacy.budgets import Purse
+
+_CLEAR, _MOST_ODD = 3.0, 0.03
+"""Rows count as further out than Gaussian ones from so many sds of their count on, and from this share of all rows on
+the run is flagged: others that belong to them lie among the rest."""
+
+_WIDTHS = np.geomspace(2.0, 32.0, 17)
+"""How many times wider than the others odd rows may be."""
+
+
+@dataclass(frozen=True)
+class GaussianResult:
+    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run.
+
+    Attributes:
+        beyond: share of the rows that lie beyond all that was measured, and the sd of the noise in it; None: unknown.
+    """
+
+    fitted: Fitted
+    converged: bool
+    errors: dict[str, Any]
+    facts: dict[str, Any]
+    warnings: list[str]
+    beyond: tuple[float, float] | None = None
+
+
+def debiased(
+    curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
+) -> GaussianResult:
+    """The outcome of a debiased release."""
+    n, d = curator.n_rows, preconditioner.dimension
+    enough = feasible(measured.records, d, purse)
+    (odd, sd), end = measured.beyond, gaussian_end(n, d)
+    whole = min(measured.records + odd, n)
+    warnings = shortage(whole, curator.size, enough)
+    if odd > _CLEAR * sd:
+        warnings.append(
+            f"about {odd / n:.2g} of the private rows are further out than Gaussian rows are, and are left out: the "
+            "target moments counts them in"
+        )
+    if not measured.converged:
+        warnings.append("the rounds did not converge: do not use this estimate")
+    facts = {
+        "whole_rows": whole,
+        "clip_radius": measured.radius,
+        "feasible": enough,
+        **debiased_facts(measured, fitted),
+        "could_hide": {"rows": math.ceil(_CLEAR * sd), "beyond": end},
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    errors = standard_errors(measured, fitted, preconditioner.m)
+    if odd > _CLEAR * sd:
+        variances = np.diag(np.array(fitted.covariance))
+        among = odd / measured.records * _odd_among_the_rest(d, measured.radius, end)
+        errors["mean"]["clipping"] = np.zeros(d)
+        errors["covariance"]["clipping"] = among * np.sqrt(np.outer(variances, variances))
+    good = measured.converged and enough and odd < max(_MOST_ODD * n, _CLEAR * sd)
+    return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
+
+
+def _odd_among_the_rest(d: int, radius: float, end: float) -> float:
+    """Tell what wide rows that are not further out than Gaussian ones add to a variance of 1, for each one that is.
+
+    The median over the widths that they may have.
+
+    Args:
+        d: columns.
+        radius: to which rows are clipped.
+        end: where Gaussian rows end.
+    """
+    from scipy.special import gammainc
+
+    half = (np.array([[radius], [end]]) / _WIDTHS) ** 2 / 2
+    within, inside = gammainc(d / 2, half)
+    held = _WIDTHS**2 * gammainc(d / 2 + 1, half[0]) + radius**2 / d * (inside - within)
+    law = moment_constants(d, radius)
+    return float(np.median((held - inside * law.level) / (1 - inside))) / law.trace
+
+
+def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:
+    """How far the release was from what it should be, what noise adds, and what public rows weigh."""
+    d = len(measured.mean)
+    return {
+        "deviation": measured.deviation,
+        "expected_deviation": measured.expected,
+        "predicted_ratio": {
+            "covariance": measured.expected / math.sqrt(d * (d + 1) / measured.records),
+            "mean": measured.expected_mean / math.sqrt(d / measured.records),
+        },
+        "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
+    }
+
+
+def shortage(records: float, size: Size, enough: bool) -> list[str]:
+    """Warnings if rows had to be left out, and if the run was below the line of feasibility.
+
+    Args:
+        records: rows without missing or infinite values.
+        size: of the table.
+        enough: whether they reach the line.
+    """
+    few = "too few private rows for this budget: the estimate may be noise"
+    return [*left_out(size, records), *[few] * (not enough)]
+
+
+def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
+    """{"mean" (d,), "covariance" (d, d)}: {"sampling", "privacy"}, in the table's units.
+
+    Args:
+        measured: the final release.
+        fitted: the estimate made of it.
+        m: public rows; without any their weights are zero.
+    """
+    m = max(m, 2)
+    covariance = np.array(fitted.covariance)
+    d, n = len(covariance), measured.records
+    place, law = mean_constants(d, measured.radius), moment_constants(d, measured.radius)
+    colour = np.linalg.inv(measured.frame.dense()[1])
+    own = np.diag(covariance)
+    p, q = fitted.mean_weight, fitted.covariance_weight
+    sampling = entry_variances(
+        covariance, law.shape_variance / (n * law.shape**2), law.trace_variance / (n * law.trace**2)
+    )
+    noise = entry_variances(
+        colour @ colour.T, (measured.moment_sd / law.shape) ** 2, (measured.moment_sd / law.trace) ** 2
+    )
+    public = np.outer(own, own) + covariance**2
+    return {
+        "mean": {
+            "sampling": np.sqrt(own * ((1 - p) ** 2 * place.variance / (place.slope**2 * n) + p**2 / m)),
+            "privacy": (1 - p) * np.sqrt((colour**2).sum(axis=1)) * measured.mean_sd / place.slope,
+        },
+        "covariance": {
+            "sampling": np.sqrt((1 - q) ** 2 * sampling + q**2 * public / (m - 1)),
+            "privacy": (1 - q) * np.sqrt(noise),
+        },
+    }
+
+
+def plain_errors(
+    fitted: Fitted, n: int, mean_noise: tuple[np.ndarray, float], moment_noise: tuple[np.ndarray, float]
+) -> dict[str, Any]:
+    """The same for an estimate without debiasing or pooling: each noise is (colour G (d, d), sd in its coordinates)."""
+    covariance = np.array(fitted.covariance)
+    own = np.diag(covariance)
+    (mean_colour, mean_sd), (colour, sd) = mean_noise, moment_noise
+    return {
+        "mean": {"sampling": np.sqrt(own / n), "privacy": np.sqrt((mean_colour**2).sum(axis=1)) * mean_sd},
+        "covariance": {
+            "sampling": np.sqrt((np.outer(own, own) + covariance**2) / n),
+            "privacy": np.sqrt(entry_variances(colour @ colour.T, sd * sd, sd * sd)),
+        },
+    }

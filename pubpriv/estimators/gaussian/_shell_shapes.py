@@ -1,0 +1,322 @@
+"""Shapes of shells: which columns are wide there, beside what noise and sampling make of their second moments.
+
+A shell's trace is known better than its shape, so the shape leans to that of all before it, as far as its noise
+makes it (James-Stein). Columns with longer tails than others have more of each shell the further out it lies. Where the
+noise of a shell is louder than all of a column so far, that column must stand out clearer.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.estimators.gaussian._shells import column_scales
+
+_ASTRAY = 0.25
+"""Shares of columns in a shell may differ from those that are expected there by this part of what it holds."""
+
+_CLEAR = 1.1
+"""A direction of a shell stands out if its eigenvalue is so many times the largest of noise and sampling alone."""
+
+_STANDS_OUT = 1.0
+"""A column does so if it has so many sds of the noise more than the largest noise of all columns is."""
+
+_SURELY = 5.0
+"""... beyond any doubt, in sds: noise alone makes one such column in ten thousand tables."""
+
+_LASTING = 2.0
+"""The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
+
+_UNEVEN = 5.0
+"""w is not white if the core is so many times wider in one direction than in another."""
+
+_CAUTION = 1.0
+"""A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
+
+_BY_CHANCE = 0.25
+"""... counting this part of the square of what sampling makes of it: that is in the sampling errors, but what leaning
+takes from a shape is in none."""
+
+
+@dataclass(frozen=True)
+class Leant:
+    """The second moment of a shell, and what is not known of it.
+
+    Attributes:
+        second: (d, d).
+        shape: (d, d) of trace 1: where noise of the trace goes.
+        clear: (d, d) the part of `second` in the columns that stand out.
+        tops: (directions, d, d) projections on the directions that stand out: where noise of their own goes.
+        on: (d,) mean squared errors of its entries along the columns, over those of the noise.
+        off: the same across the columns.
+    """
+
+    second: np.ndarray
+    shape: np.ndarray
+    clear: np.ndarray
+    tops: np.ndarray
+    on: np.ndarray
+    off: float
+
+
+def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:
+    """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).
+
+    Where w is about white they are those nearest to the columns, or where a factor is long the principal axes of their
+    correlations; else, with degenerate columns, those of the core.
+
+    Args:
+        core: (d, d) second moment of the core.
+        matrix: (d, d) of the frame.
+        principal: whether rows are long along principal axes, and not along columns.
+    """
+    values, vectors = np.linalg.eigh(core)
+    if values[-1] > _UNEVEN * max(float(values[0]), 0.0):
+        return np.asarray(vectors.T)
+    left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
+    return np.asarray(right if principal else left @ right)
+
+
+def common_part(core: np.ndarray, shell: np.ndarray, sd: float) -> float:
+    """Give the part of the core's squared lengths that columns have as the first shell has them; 1 if it is all alike.
+
+    It is 1 / (1 + chi-square distance of the shell's shape from the core's), less what noise makes of that distance:
+    where all that lies in the shell is of some columns, and of these alike, the part is what they have of the core.
+
+    Args:
+        core: (d,) second moments of the core along the columns.
+        shell: (d,) released ones of the shell.
+        sd: of the noise in each of these.
+    """
+    shares = np.maximum(core / max(float(core.sum()), 1e-300), 1e-12)
+    total = max(float(shell.sum()), sd * math.sqrt(len(core)), 1e-150)
+    return 1 / max(1.0, float(((shell**2 - sd**2) / shares).sum()) / total**2)
+
+
+def unlike(shares: np.ndarray, core: np.ndarray) -> float:
+    """Tell how unlike the `shares` (d,) of columns are to those of the `core` (d,): from 0 to 1.
+
+    It is the root of their chi-square distance: the standard deviation of the factors between them.
+    """
+    before = np.maximum(core, max(1e-12 * float(core.max()), 1e-300))
+    return min(math.sqrt(max(float((shares**2 / before).sum() * before.sum()) - 1, 0.0)), 1.0)
+
+
+def aimed_traces(sizes: np.ndarray, sds: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the traces (shells,) of shells and their sds, where it is expected what columns have of them.
+
+    Where few columns are long, the others only add noise to a trace. The least noise has the sum with the `shares` for
+    weights; it is off where these are wrong, and goes back to the trace as far as that may be.
+
+    Args:
+        sizes: (shells, d) released second moments along the columns.
+        sds: (shells,) of the noise in each of these.
+        shares: (shells, d) or (d,) of the columns, as expected, in any unit; all 0 where nothing is.
+    """
+    d, total = sizes.shape[1], shares.sum(axis=-1, keepdims=True)
+    shares = np.where(total > 0, shares / np.maximum(total, 1e-300), 1 / d)
+    sharp = (shares**2).sum(axis=-1)
+    traces, aimed, own = sizes.sum(axis=1), (sizes * shares).sum(axis=1) / sharp, sds**2 / sharp
+    more = np.maximum(sds**2 * d - own, 0.0)  # of even shares rounding makes it negative
+    astray = (_ASTRAY * np.maximum(aimed, 0.0)) ** 2
+    back = astray / np.maximum(astray + more, 1e-300)
+    return aimed + back * (traces - aimed), np.sqrt(own + back * more)
+
+
+def standing_out(sizes: np.ndarray, sds: np.ndarray) -> np.ndarray:
+    """Give the second moments (shells, d) of columns that stand out of a shell beyond any doubt; 0 of others.
+
+    Args:
+        sizes: (shells, d) released second moments along the columns.
+        sds: (shells,) of the noise in each of these.
+    """
+    return np.where(sizes > _SURELY * sds[:, None], sizes, 0.0)
+
+
+def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Give the shape, of trace 1, of what columns have of a shell beside what its rows would have of them anywhere.
+
+    A row that one odd cell brought there has its other cells where they always are.
+
+    Args:
+        second: (d, d) of the shell.
+        riding: (d, d) of as many rows of the core.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+    """
+    found = axes @ second @ axes.T
+    # rounding makes either negative where a column has nothing: no column has more beside other rows than it has
+    sizes, ridden = (np.maximum(np.diag(part), 0.0) for part in (found, axes @ riding @ axes.T))
+    more = np.maximum(sizes - ridden, 0.0)
+    if not more.any():
+        more = sizes
+    scales = np.sqrt(more / np.maximum(sizes, 1e-300))
+    left = axes.T @ (scales[:, None] * found * scales) @ axes
+    return np.asarray(left / max(float(more.sum()), 1e-300))
+
+
+def added_to(own: np.ndarray, found: np.ndarray, rows: float, axes: np.ndarray) -> np.ndarray:
+    """Give the shape, of trace 1, of a tail `own` with a shell of that shape and so many rows.
+
+    The tail before counts for less where chance would not take so many rows so far from it, by chi-square.
+
+    Args:
+        own: (d, d) of trace 1.
+        found: (d, d) of trace 1, of the shell.
+        rows: in the shell.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+    """
+    d = len(own)
+    before, here = (np.maximum(np.einsum("ij,jk,ik->i", axes, part, axes), 1e-12) for part in (own, found))
+    off = rows * float(((here - before) ** 2 / before).sum()) / max(d - 1, 1)
+    weight = _LASTING * d / max(off, 1.0)
+    return np.asarray((weight * own + rows * found) / (weight + rows))
+
+
+def further_shape(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.ndarray) -> np.ndarray:
+    """Give the shape of what lies beyond the last shell that counts: what made it another one than the core's goes on.
+
+    Columns of which more lies in the shells than in the core have longer tails than others, so of what lies further out
+    they have more still: as much more for a shell as they had for each of the `shells` before it.
+
+    Args:
+        shape: (d, d) of trace 1, of the tail up to there.
+        inside: (d, d) of trace 1, of the core.
+        shells: that count.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+    """
+    if not shells:
+        return shape
+    own, before = (np.maximum(np.einsum("ij,jk,ik->i", axes, part, axes), 1e-12) for part in (shape, inside))
+    stretch = (axes.T * (own / before) ** (0.5 / shells)) @ axes
+    longer = stretch @ shape @ stretch
+    return np.asarray(longer / float(np.trace(longer)))
+
+
+def leant(
+    second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray, known: np.ndarray
+) -> Leant:
+    """Give the second moment of a shell with that trace, or less, of the released one and of what is known besides.
+
+    Columns that stand out of the noise are kept, since rows with one odd cell are much commoner than rows with many; so
+    are directions of what they do not explain, shrunk as is best for an orthogonal ensemble (Donoho, Gavish and
+    Johnstone 2018). What is left leans to `shape` as far as noise makes it (James-Stein), along the columns and across
+    apart.
+
+    Args:
+        second: (d, d), released.
+        trace: as it is known; of what columns that stand out leave of it, the part that may be noise is taken off.
+        shape: (d, d) of trace 1.
+        sd: noise of a diagonal entry.
+        chance: how far sampling moves the shape of so few rows, in Frobenius norm.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+        known: (d,) positive second moments along the columns, up to this shell; noise that is louder must stand out
+            clearer.
+    """
+    d = len(shape)
+    if d == 1 or trace <= 0:
+        even = np.eye(d) / d
+        return Leant(max(trace, 0.0) * even, even, np.zeros((d, d)), np.zeros((0, d, d)), np.zeros(d), 0.0)
+    found, before = axes @ second @ axes.T, axes @ shape @ axes.T
+    sizes, harm = np.diag(found), np.log1p((sd / known) ** 2)
+    clear = _clear_columns(sizes, trace, np.diag(before), sd, harm)
+    left = d - int(clear.sum())
+    room = max(trace - float(sizes[clear].sum()), 0.0)
+    if clear.any():  # the columns that stand out are known better than the trace: what is left may be its noise
+        room = max(room - left * sd**2 / max(room, 1e-150), 0.0)
+    own = np.where(np.outer(~clear, ~clear), before, 0.0)
+    own = own / max(float(np.trace(own)), 1e-300)
+    on = np.where(clear, 0.0, sizes - float(sizes[~clear].sum()) * np.diag(own))
+    chance *= room / trace  # of what is left: much of the shell may be in the columns that stand out
+    kept_on, risk_on = _kept(on, max(left - 1, 0), sd, chance**2, float(harm[~clear].max(initial=0.0)))
+    wanted = np.maximum(room * np.diag(own) + kept_on * on, 0.0)
+    wanted = np.where(clear, sizes, wanted * room / max(float(wanted.sum()), 1e-300))
+    base = room * own
+    across, tops, risk_off = _across(found - np.diag(sizes) - base + np.diag(np.diag(base)), sd, chance)
+    np.fill_diagonal(base, wanted)
+    values, vectors = np.linalg.eigh(base + across)
+    made = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    scales = np.sqrt(wanted / np.maximum(np.diag(made), 1e-300))  # what is not positive is taken from no column's size
+    made = scales[:, None] * made * scales
+    tops = axes.T @ tops
+    return Leant(
+        axes.T @ made @ axes,
+        axes.T @ own @ axes,
+        axes.T @ np.where(np.outer(clear, clear), made, 0.0) @ axes,
+        np.einsum("ik,jk->kij", tops, tops),
+        np.where(clear, 1.0, risk_on * (1 - 1 / max(left, 1))),
+        risk_off,
+    )
+
+
+def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """(what is kept, directions (d, count) that stand out, mean squared error of the rest over that of the noise).
+
+    Args:
+        off: (d, d) beside what is expected, with an empty diagonal.
+        sd: noise of a diagonal entry.
+        chance: how far sampling moves the shape, in Frobenius norm.
+    """
+    d = len(off)
+    values, vectors = np.linalg.eigh(off)
+    edge = sd * math.sqrt(2 * d)
+    clear = np.abs(values) > _CLEAR * math.hypot(edge, chance)
+    tops, strong = vectors[:, clear], values[clear]
+    rest = off - (tops * strong) @ tops.T
+    kept, risk = _kept(rest, d * (d - 1) / 2, sd, chance**2 / 2)
+    shrunk = np.sign(strong) * np.sqrt(np.maximum(strong**2 - edge**2, 0.0))
+    return (tops * shrunk) @ tops.T + kept * rest, tops, risk
+
+
+def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float, harm: np.ndarray) -> np.ndarray:
+    """Say which columns (d,) stand out of a shell, the clearest first: what is left tells what the others should have.
+
+    Args:
+        sizes: (d,) released second moments along the columns.
+        trace: of the shell.
+        shares: (d,) what columns are expected to have of it.
+        sd: noise of one of them.
+        harm: (d,) logarithms of how many times as large the noise would make the mean square error of a column.
+    """
+    clear = np.zeros(len(sizes), dtype=bool)
+    least = np.sqrt((_STANDS_OUT + math.sqrt(2 * math.log(len(sizes)))) ** 2 + 2 * harm) * sd
+    while not clear.all():
+        room = max(trace - float(sizes[clear].sum()), 0.0)
+        expected = room * shares / max(float(shares[~clear].sum()), 1e-300)
+        above = np.where(clear, -np.inf, sizes - expected - least)
+        at = int(np.argmax(above))
+        if above[at] <= 0:
+            break
+        clear[at] = True
+    return clear
+
+
+def _kept(off: np.ndarray, freedom: float, sd: float, chance: float, harm: float = 0.0) -> tuple[float, float]:
+    """(the factor of James and Stein, the mean squared error that it leaves over that of the noise).
+
+    Of a matrix with so many free entries, each with noise `sd`, and sampling. The factor is cautious, so that chance
+    alone is seldom taken for shape: shells add up, and the next ones lean to it. The chance falls as `harm` rises
+    (Laurent and Massart 2000, Lemma 1), the logarithm of how many times as large noise would make the mean square error
+    of a column. The factor's own error is Stein's unbiased estimate of risk.
+    """
+    expected = freedom * sd**2 + _BY_CHANCE * chance
+    caution = _CAUTION + math.sqrt(2 * harm)
+    most = expected * (1 + caution * math.sqrt(2 / max(freedom, 1.0))) + 2 * harm * sd**2
+    square = float((off**2).sum())
+    kept = max(0.0, 1 - most / max(square, 1e-300))
+    noise = max(freedom, 1.0) * sd**2
+    risk = 1 - 2 * (1 - kept) * max(1 - 2 / max(freedom, 1.0), 0.0) + (1 - kept) ** 2 * square / max(noise, 1e-300)
+    return kept, min(max(risk, kept), 1.0)
+
+
+def shape_variances(colour: np.ndarray, on: np.ndarray, off: float) -> np.ndarray:
+    """Give the variances of a_i' E a_j for rows a_i of `colour` and a symmetric E.
+
+    Args:
+        colour: (d, d), of coordinates along the columns.
+        on: (d,) variances of the diagonal entries of E.
+        off: twice the variance of those beside it.
+    """
+    gram, squares = colour @ colour.T, colour**2
+    own = np.diag(gram)
+    along = squares @ squares.T
+    return np.asarray((squares * on) @ squares.T + off * ((np.outer(own, own) + gram**2) / 2 - along))

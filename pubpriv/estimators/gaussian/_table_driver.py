@@ -1,0 +1,132 @@
+"""Targets `moments` and `auto`: rounds that whiten, a histogram that says how far the rows reach, one last release.
+
+Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. So the rounds serve as a
+whitening; one private histogram of |w| says where to cut the last release into shells, and as many of these count as
+hold rows. What is estimated are always the table's own moments. Under `auto`, where the histogram is a Gaussian's, the
+Gaussian supplies the shape that the core lost to clipping. All prices are fixed before the run.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
+from pubpriv.estimators.gaussian._cutting import cut
+from pubpriv.estimators.gaussian._degenerate_columns import Layout
+from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, feasible, table_plan
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
+from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
+from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
+from pubpriv.estimators.gaussian._whole import count_rows
+from pubpriv.estimators.gaussian.tail_belief import public_shape
+from pubpriv.estimators.steps import Execution
+from pubpriv.privacy.budgets import Purse
+
+
+def estimate_table(
+    run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
+) -> GaussianResult:
+    """Estimate by `moments` or `auto`."""
+    curator = run.curator
+    n, d = curator.n_rows, layout.dimension
+    if not force:
+        check_feasible(n, d, purse, curator.budget)
+    plan = table_plan(purse, n, layout, target)
+    curator.rehearse(plan.questions)
+    preconditioner, position = _whitened(run, rows, layout, plan)
+    whole = run(count_rows, plan.count)
+    scales = tuple(
+        Scale(float(column.scale or 0.0), True)
+        if ask is None
+        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, place, whole, ask)
+        for place, (column, ask) in enumerate(zip(layout.degenerate, plan.scales, strict=True))
+    )
+    frame = run(assemble, layout, None if position is None else position.frame, scales)
+    histogram = run(count_lengths, frame, whole.records, plan.histogram)
+    shape = run(public_shape, rows, plan.may_be_gaussian)
+    where = run(cut, histogram, frame, whole.records, final_rho(d, plan.final.rho), plan.may_be_gaussian, shape)
+    fourths = run(fourth_moments, frame, where, whole.records, plan.fourth)
+    guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
+    accuracy = 0.0 if position is None else position.accuracy
+    known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, whole.records)
+    table = run(measure_shells, known, plan.final)
+    return _outcome(curator, layout, known, table, scales, plan, purse)
+
+
+def _whitened(
+    run: Execution, rows: PublicTable, layout: Layout, plan: LearnerPlan
+) -> tuple[Preconditioner | None, Position | None]:
+    """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
+    if not layout.regular:
+        return None, None
+    preconditioner = run(precondition, layout.whitened(rows))
+    start = Position(layout.frame(preconditioner), run.curator.n_rows)
+    return preconditioner, walk(run, start, preconditioner.typical_radius, plan)
+
+
+def _outcome(
+    curator: Curator,
+    layout: Layout,
+    known: Known,
+    table: Table,
+    scales: tuple[Scale, ...],
+    plan: Plan,
+    purse: Purse,
+) -> GaussianResult:
+    """The outcome of a release in shells."""
+    preconditioner, histogram, records = known.preconditioner, known.histogram, known.records
+    enough = feasible(records, layout.dimension, purse)
+    sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
+    unseen = [name for name, scale in sizes.items() if not scale.seen]
+    warnings = shortage(records, curator.size, enough)
+    if unseen:
+        warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
+    loud = not table.quiet or table.vague
+    if loud:
+        warnings.append(
+            "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
+            "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
+        )
+    elif table.clipped:
+        warnings.append(
+            "rows reach further than this budget can see: what may lie beyond the last shell matters more than all "
+            "else; a logarithm of a column with a long tail helps"
+        )
+    converged = table.core is None or table.core.converged
+    if not converged:
+        warnings.append("the rounds did not converge: do not use this estimate")
+    warnings += [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]
+    facts: dict[str, Any] = {
+        "whole_rows": records,
+        "shape": "as released" if table.core is None else "gaussian",
+        "clip_radius": known.where.radii[0] if not table.shells else table.reach,
+        "noise_edge": table.edge,
+        "smallest_eigenvalue": table.weakest,
+        "feasible": enough,
+        "scales": {name: scale.value for name, scale in sizes.items()},
+        "radial": {"edges": list(histogram.edges), "counts": list(histogram.counts), "sd": histogram.sd},
+        "shells": table.shells,
+        "could_hide": {"rows": math.ceil(table.hidden), "beyond": table.reach},
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    if table.core is not None:
+        facts |= debiased_facts(table.core, table.fitted)
+    errors = {
+        part: dict(zip(("sampling", "privacy", "clipping"), map(np.array, values), strict=True))
+        for part, values in (("mean", table.mean_errors), ("covariance", table.covariance_errors))
+    }
+    good = enough and not loud and converged and not table.clipped
+    return GaussianResult(table.fitted, good, errors, facts, warnings, _beyond(histogram, table.reach, records))
+
+
+def _beyond(histogram: Histogram, reach: float, records: float) -> tuple[float, float]:
+    """Share of rows beyond the last shell that counts, as counted, and the noise of that."""
+    outside = histogram.counts[1 + int(np.searchsorted(histogram.edges, reach * (1 - 1e-9))) :]
+    sd = histogram.sd * math.sqrt(max(len(outside), 1))
+    return max(sum(outside), 0.0) / records, sd / records

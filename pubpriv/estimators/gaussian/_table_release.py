@@ -1,0 +1,213 @@
+"""The last release of `moments` and `auto`: count, sum and second moment of each shell, and what becomes of them.
+
+Where the histogram is a Gaussian's, the core is debiased for one, corrected for the tails that it may have, and pooled
+with public rows; elsewhere it is taken as it was released. What lies beyond it was measured in shells; see
+`table_moments`.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
+from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._results import standard_errors
+from pubpriv.estimators.gaussian._shells import Cut, Fourths, Histogram
+from pubpriv.estimators.gaussian._table_moments import (
+    CoreRead,
+    ShellMoments,
+    error_parts,
+    fourth_of_columns,
+    lost_entries,
+    read_outside,
+)
+from pubpriv.estimators.gaussian.tail_belief import Correction, PublicShape, correction
+from pubpriv.estimators.matrices import floored
+from pubpriv.estimators.steps import step
+
+_LOUD = 0.45
+"""The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
+
+_SURER, _MATTERS, _VAGUE = 1.25, 0.08, 0.5
+"""A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of it, or if
+all its errors together are more than VAGUE of it: its intervals hold, but they say little. What is not known of a tail
+is as large as all other errors in one of two hundred tables of few Gaussian rows."""
+
+_FAINT, _STANDING_OUT = 1e-6, 4.0
+"""A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
+variance is so many times the noise."""
+
+_Matrix = tuple[tuple[float, ...], ...]
+
+
+@public_value
+@dataclass(frozen=True)
+class Table:
+    """What the last release says of the table.
+
+    Attributes:
+        fitted: mean and covariance in the table's units.
+        mean_errors, covariance_errors: (sampling, privacy, clipping), each (d,) or (d, d).
+        core: the core as a Gaussian's, debiased; None where it is reported as it is.
+        shells: how many shells beyond the core count.
+        beyond: expected share, of the trace of the second moment, of what lies beyond the last of them.
+        endless: whether the tail hardly falls there.
+        reach: outer edge of the last shell that counts.
+        hidden: how many rows beyond it would not be seen.
+        edge: largest eigenvalue of the noise alone, in w.
+        weakest: smallest eigenvalue of the covariance of w before it was floored.
+        quiet: whether the noise is clearly smaller than the estimate.
+    """
+
+    fitted: Fitted
+    mean_errors: _Matrix
+    covariance_errors: tuple[_Matrix, ...]
+    core: Measured | None
+    shells: int
+    beyond: float
+    endless: bool
+    reach: float
+    hidden: float
+    edge: float
+    weakest: float
+    quiet: bool
+
+    @property
+    def clipped(self) -> bool:
+        """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters."""
+        sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
+        variances = np.diag(np.array(self.fitted.covariance))
+        return self.endless or bool(
+            ((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
+        )
+
+    @property
+    def vague(self) -> bool:
+        """Tell whether a variance is not known to within a factor of two."""
+        squares = sum(np.diag(np.array(part)) ** 2 for part in self.covariance_errors)
+        return bool((np.sqrt(squares) > _VAGUE * np.diag(np.array(self.fitted.covariance))).any())
+
+
+@public_value
+@dataclass(frozen=True)
+class Known:
+    """What is known of a table before its last release.
+
+    Attributes:
+        preconditioner: of the regular columns, or None if there are none.
+        frame: the map to w, (d, d).
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
+        where: the cut.
+        histogram: of |w|.
+        fourths: fourth moments of the columns.
+        guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
+        shape: of the public rows.
+        records: rows without missing or infinite values.
+    """
+
+    preconditioner: Preconditioner | None
+    frame: Frame
+    accuracy: float
+    where: Cut
+    histogram: Histogram
+    fourths: Fourths
+    guessed: tuple[int, ...]
+    shape: PublicShape
+    records: float
+
+
+@step(title="final release in shells", private=True)
+def measure_shells(curator: Curator, known: Known, ask: Ask) -> Table:
+    """Release count, sum and second moment of each shell, and make mean and covariance of them.
+
+    Args:
+        curator: the run.
+        known: before the release.
+        ask: label and price.
+
+    Privacy: one `LiftedGram`, mu^2 at most ask.price.
+    """
+    answer = curator.release(shells_question(known.frame, known.where, ask, TablePlan.counted), ask.label)
+    sizes = len(known.where.radii)
+    noise = {name: np.broadcast_to(sd.ravel(), sizes) for name, sd in answer.question.noise().items()}
+    moments = ShellMoments(
+        known.records,
+        answer.values["count"],
+        answer.values["sum"] / known.records,
+        answer.values["moment"] / known.records,
+        float(noise["count"][0]),
+        noise["sum"] / known.records,
+        noise["moment"] / known.records,
+    )
+    return _read(replace(known, frame=answer.question.frames[0]), moments)
+
+
+def _read(known: Known, moments: ShellMoments) -> Table:
+    """Mean and covariance from a release in shells."""
+    frame, where, preconditioner = known.frame, known.where, known.preconditioner
+    center, matrix = frame.dense()
+    colour, d, n = np.linalg.inv(matrix), frame.dimension, moments.records
+    core_sds = float(moments.mean_sds[0]), float(moments.second_sds[0])
+    core: Measured | None = None
+    pooled: Fitted | None = None
+    mean, second = moments.means[0], moments.seconds[0]
+    tail: Correction | None = None
+    if where.gaussian and preconditioner is not None:
+        clipped = ClippedMoments(frame, n, where.radii[0], mean, second, *core_sds)
+        core = debias(clipped.at_scale(where.scale), known.accuracy)
+        pooled = pool(preconditioner, core)
+        tail = correction(where, d, all_rows=False)
+        middle = mean = matrix @ (np.array(pooled.mean) - center)
+        around = tail.factor * matrix @ np.array(pooled.covariance) @ matrix.T
+        second = around + np.outer(mean, mean)
+    else:
+        share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
+        middle = mean / share
+        around = second - share * np.outer(middle, middle)
+    outside = read_outside(CoreRead(moments, known.histogram, where, around, middle, frame, known.shape))
+    whole_mean = mean + outside.mean
+    spread = around + outside.second - np.outer(whole_mean - middle, whole_mean - middle)
+    edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance[1]) * 2 * d)
+    last = outside.tail.last
+    if core is not None and pooled is not None and not last:
+        tail = correction(where, d, all_rows=True)
+        fitted = tail.applied(pooled)
+        errors = tail.widened(
+            standard_errors(core, pooled, preconditioner.m if preconditioner is not None else 0), fitted
+        )
+        errors["covariance"]["clipping"] = np.hypot(errors["covariance"]["clipping"], lost_entries(outside, colour))
+    else:
+        covariance = floored(spread, min(LEAST_VARIANCE, edge))
+        seen = moments.seconds[: last + 1].sum(axis=0)
+        noise = math.sqrt(float((moments.second_sds[: last + 1] ** 2).sum()))
+        for index in known.guessed:
+            if seen[index, index] < _STANDING_OUT * noise:
+                covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
+                covariance[index, index] = _FAINT**2
+        fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
+        fourth = fourth_of_columns(outside, second, known.fourths, where, matrix)
+        errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
+        if tail is not None:
+            errors = tail.added(errors, colour @ around @ colour.T)
+    ends = (*where.edges, where.radii[-1])
+    beyond = outside.tail.beyond
+    return Table(
+        fitted=fitted,
+        mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
+        covariance_errors=tuple(tuple(map(tuple, part.tolist())) for part in errors["covariance"].values()),
+        core=core,
+        shells=last,
+        beyond=beyond / max(float(np.trace(spread)), 1e-300),
+        endless=outside.tail.endless,
+        reach=float(ends[last]),
+        hidden=outside.tail.hidden,
+        edge=edge,
+        weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
+        quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
+    )

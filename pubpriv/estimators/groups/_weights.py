@@ -1,0 +1,117 @@
+"""Shares in which groups have the components of a mixture: counts by component and group, in one question.
+
+A record is counted where its likeliest component is. Where components overlap, some records of one are likeliest in
+another; how many is worked out from the released mixture itself (`_confusion`), and undone.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Cells, Refined
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups._shrinkage import drawn_together
+from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
+
+_DRAWN, _SEED = 20_000, 20_261
+"""Rows that are drawn of each component to see in which cells they fall, and their seed; no row is a record's."""
+
+_LEAST_ROWS, _LEAST_WEIGHT = 2.0, 1e-6
+
+_Vector = tuple[float, ...]
+_Matrix = tuple[_Vector, ...]
+
+
+@public_value
+@dataclass(frozen=True)
+class _GroupCounts:
+    """Records of each group in each cell, (K, k), and the sd of the noise in a count."""
+
+    counts: _Matrix
+    sd: float
+
+
+@public_value
+@dataclass(frozen=True)
+class _ShrunkWeights:
+    """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ShrunkGroups`."""
+
+    rows: _Vector
+    rows_sd: float
+    weights: _Matrix
+    errors: tuple[_Matrix, ...]
+    own: _Matrix
+
+
+@step(title="cells of the mixture")
+def mixture_cells(mixture: Mixture) -> Cells:
+    """The likeliest component of a record, in the data's own units."""
+    frames, offsets = [], []
+    for weight, mean, covariance in zip(*mixture.arrays, strict=True):
+        root = np.linalg.cholesky(covariance)
+        frames.append(Frame.of(mean, np.linalg.inv(root)))
+        offsets.append(float(np.log(weight) - np.log(np.diag(root)).sum()))
+    return Cells(tuple(frames), tuple(offsets))
+
+
+@step(title="count components in all groups", private=True)
+def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> _GroupCounts:
+    """Release how many records of each group lie in each cell.
+
+    Privacy: one `Counts` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
+    """
+    answer = curator.release(Counts.priced(Refined(by, (cells,) * by.n_regions), ask.price), ask.label)
+    counts = answer.values["count"].reshape(by.n_regions, cells.n_regions)
+    return _GroupCounts(tuple(map(tuple, counts.tolist())), float(answer.question.noise()["count"].max()))
+
+
+@step(title="draw weights of groups together")
+def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> _ShrunkWeights:
+    """Weights of groups, with what overlap makes of them undone, drawn together as far as their errors say; free."""
+    counts = np.array(found.counts)
+    k = counts.shape[1]
+    n = np.maximum(counts.sum(axis=1), _LEAST_ROWS * max(1.0, found.sd * np.sqrt(k)))
+    shares, undo = counts / n[:, None], np.linalg.pinv(_confusion(mixture, cells))
+    weights = shares @ undo.T
+    likely = np.clip(shares, 0.0, 1.0)
+    sampling, privacy = np.empty_like(weights), np.empty_like(weights)
+    for g, p in enumerate(likely):
+        spread = widening**2 * (np.diag(p) - np.outer(p, p)) / n[g] + np.eye(k) * widening**2 / n[g] ** 2
+        sampling[g] = np.sqrt(np.maximum(np.diag(undo @ spread @ undo.T), 0.0))
+        privacy[g] = found.sd / n[g] * np.sqrt((undo**2).sum(axis=1))
+    drawn = drawn_together(weights, sampling**2 + privacy**2)
+    weights = np.maximum(drawn.values, _LEAST_WEIGHT)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return _ShrunkWeights(
+        rows=tuple(np.maximum(counts.sum(axis=1), 0.0).tolist()),
+        rows_sd=float(found.sd * np.sqrt(k)),
+        weights=_rows(weights),
+        errors=(_rows(drawn.own * sampling), _rows(drawn.own * privacy), _rows(drawn.error)),
+        own=_rows(drawn.own),
+    )
+
+
+def _confusion(mixture: Mixture, cells: Cells) -> np.ndarray:
+    """(k, k): share of the rows of component j that are likeliest in component i."""
+    _, means, covariances = mixture.arrays
+    generator = np.random.default_rng(_SEED)
+    found = np.empty((len(means), len(means)))
+    for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+        rows = generator.multivariate_normal(mean, covariance, _DRAWN, method="cholesky")
+        scores = [
+            offset - (((rows - frame.center) @ frame.dense()[1].T) ** 2).sum(axis=1) / 2
+            for frame, offset in zip(cells.frames, cells.offsets, strict=True)
+        ]
+        found[:, j] = np.bincount(np.argmax(scores, axis=0), minlength=len(means)) / _DRAWN
+    return found
+
+
+def _rows(matrix: Any) -> _Matrix:
+    return tuple(map(tuple, np.asarray(matrix).tolist()))

@@ -1,0 +1,187 @@
+"""Published estimators of a mean, to measure against: clip-and-noise and CoinPress, each with a public row or without.
+
+Sources: Bie, Kamath and Singhal 2022, Lemma B.1 (1), Theorem 2.3 and Appendix D; Biswas, Dong, Kamath and Ullman
+2020 (CoinPress), `multivariate_mean_iterative` of its authors' code, whose constants are kept: tail probability 0.01
+and 3 in the place of sqrt(log(2 / beta)). With public rows CoinPress starts from the ball around their mean that Claim
+2.1 gives; the authors' script of Appendix D sizes that ball by n where the claim says d, which only widens it.
+
+Neither debiases, and both price each round as a Gaussian mechanism of sensitivity 2 radius / n.
+"""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Plan, split_purse
+from pubpriv.estimators.gaussian.clipping import COINPRESS_TAIL, coinpress_ball, coinpress_clip, tail_bound
+from pubpriv.estimators.mean._known_covariance import KnownCovariance
+from pubpriv.estimators.mean._plan import sum_question
+from pubpriv.estimators.mean._steps import ClippedMean, clipped_mean
+from pubpriv.estimators.mean.settings import MeanSettings
+from pubpriv.estimators.steps import Execution
+from pubpriv.privacy.budgets import Purse
+
+_UNLIKELY = 1e-4
+"""Chance below which the distance of the public mean from the released one is not explained by sampling."""
+
+_LAST = Fraction(3, 4)
+"""Share of CoinPress's last round; the others divide the rest evenly."""
+
+
+@dataclass(frozen=True)
+class MeanResult:
+    """What a method makes of the answers.
+
+    Attributes:
+        center: the estimate, in the data's own units.
+        sampling, privacy: standard deviations of one whitened coordinate; or, of `sampling`, (d,) of the columns, in
+            theirs.
+        warnings: why the estimate is to be mistrusted; empty if it is not.
+        diagnostics: public facts.
+        clipping: (d,) what clipping may have taken from the columns, in the same units; None where that was undone.
+        notes: what a reader should know of the private rows.
+    """
+
+    center: tuple[float, ...]
+    sampling: float | tuple[float, ...]
+    privacy: float
+    warnings: tuple[str, ...] = ()
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+    clipping: tuple[float, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a method starts, and CoinPress's settings.
+
+    Attributes:
+        public: mean of the public rows.
+        rounds: t.
+        center, radius: the ball that holds the mean, in the data's units and in standard deviations; None: from
+            public rows.
+        assumed: nobody gave the covariance: the identity is taken because the public rows do not contradict it.
+    """
+
+    public: tuple[float, ...]
+    rounds: int = 2
+    center: tuple[float, ...] | None = None
+    radius: float | None = None
+    assumed: bool = False
+
+    @classmethod
+    def of(cls, public: tuple[float, ...], rounds: int, ball: tuple[Any, float] | None) -> "Options":
+        """Checked.
+
+        Raises:
+            InvalidInput: rounds or a ball that make no sense.
+        """
+        if (
+            isinstance(rounds, bool)
+            or not isinstance(rounds, int | np.integer)
+            or not 1 <= rounds <= MeanSettings.most_rounds
+        ):
+            raise InvalidInput(f"rounds must be a whole number from 1 to {MeanSettings.most_rounds}, not {rounds!r}")
+        if ball is None:
+            return cls(public, int(rounds))
+        try:
+            center, radius = np.asarray(ball[0], dtype=float), float(ball[1])
+        except (TypeError, ValueError, IndexError):
+            center, radius = np.empty(0), -1.0
+        if center.shape != (len(public),) or not np.isfinite(center).all() or not 0 < radius < math.inf:
+            raise InvalidInput(f"ball must be (centre of {len(public)} finite numbers, positive radius)")
+        return cls(public, int(rounds), tuple(center.tolist()), radius)
+
+    def configuration(self) -> dict[str, Any]:
+        """Give the settings that shape the questions, for the run."""
+        ball = None if self.center is None else [list(self.center), self.radius]
+        return {"rounds": self.rounds, "ball": ball}
+
+
+def public_radius(d: int, m: int) -> float:
+    """Radius of the ball around the mean of m public rows that holds mu but for probability `COINPRESS_TAIL`."""
+    return tail_bound(d, COINPRESS_TAIL) / math.sqrt(m)
+
+
+def clip_radius(n: int, d: int, m: int) -> float:
+    """Where clip-and-noise clips n private rows around the mean of m public ones: beyond all of them, most likely."""
+    return tail_bound(d, COINPRESS_TAIL / 2) / math.sqrt(m) + tail_bound(d, COINPRESS_TAIL / (2 * n))
+
+
+def clip_and_noise(
+    run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options
+) -> MeanResult:
+    """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
+    n, d = run.curator.n_rows, len(rows.columns)
+    radius = clip_radius(n, d, len(rows.rows))
+    plan = reference_plan("clip-and-noise", purse, d)
+    run.curator.rehearse(plan.questions)
+    answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
+    center = np.array(answer.center) + known.colour(np.array(answer.move))
+    mean = tuple(center.tolist())
+    warnings = _far_from_public(mean, options.public, known, len(rows.rows), answer.noise)
+    return MeanResult(mean, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": [radius]})
+
+
+def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
+    """CoinPress: a ball that holds mu, made smaller `rounds` times."""
+    n, d = run.curator.n_rows, len(rows.columns)
+    radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
+    center = options.public if options.center is None else options.center
+    plan = reference_plan("coinpress", purse, d, options.rounds)
+    run.curator.rehearse(plan.questions)
+    radii = []
+    answers: list[ClippedMean] = []
+    for number, ask in enumerate(plan.asks, start=1):
+        clip = coinpress_clip(d, radius)
+        answer = run.at(f"{number} of {options.rounds}", *answers[-1:])(clipped_mean, known, center, clip, ask)
+        answers.append(answer)
+        center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
+        radius = coinpress_ball(n, d, answer.noise)
+        radii.append(clip)
+    # a ball that was given stands for the public rows, and nothing is known of how far they are from it
+    whose = (options.public, len(rows.rows)) if options.center is None else None
+    warnings = () if whose is None else _far_from_public(center, whose[0], known, whose[1], answer.noise)
+    return MeanResult(center, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": radii})
+
+
+def _far_from_public(
+    center: tuple[float, ...], public: tuple[float, ...], known: KnownCovariance, m: int, noise: float
+) -> tuple[str, ...]:
+    """Warn if a released mean lies further from the public one than m rows of one law and the noise explain.
+
+    Both methods clip around the public mean, so where that is off the answer is biased, and lies at the edge of what
+    it can reach. Clipping keeps it from lying further, so the test is one of a chance of `_UNLIKELY` and not less.
+    """
+    from scipy.special import chdtrc
+
+    moved = known.whiten(np.array(center) - np.array(public))
+    squared = float(moved @ moved) / (1 / m + noise**2)
+    if chdtrc(len(moved), squared) >= _UNLIKELY:
+        return ()
+    warning = (
+        f"the mean lies {math.sqrt(float(moved @ moved)):.2g} standard deviations from the public one, further than "
+        f"{m} public rows of the same law would be: it is likely to be clipped and biased; the method two-step follows "
+        "such rows"
+    )
+    return (warning,)
+
+
+def reference_plan(method: str, purse: Purse, d: int, rounds: int = 2) -> Plan:
+    """Questions of clip-and-noise, or of CoinPress in that many rounds."""
+    shares = _coinpress_shares(rounds) if method == "coinpress" else {"step-1": Fraction(1)}
+    blank = partial(sum_question, Frame((0.0,) * d), 1.0)
+    return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
+
+
+def _coinpress_shares(rounds: int) -> dict[str, Fraction]:
+    """Shares of the rounds, as in Appendix D at two: 1/4 and 3/4."""
+    early = {f"round-{number}": (1 - _LAST) / (rounds - 1) for number in range(1, rounds)}
+    return early | {f"round-{rounds}": _LAST if rounds > 1 else Fraction(1)}

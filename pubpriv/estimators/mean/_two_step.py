@@ -1,0 +1,159 @@
+"""The default way to a mean: a coarse answer around the public one, the lengths of rows around that, and a fine answer.
+
+Where the rows are as long as Gaussian ones of the known covariance, both answers are debiased and weighed with the
+public mean, below. Where they are not, the fine answer is clipped further out (`clip`) and reported as it is, with what
+clipping may have taken (`any_law`).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._whole_rows import left_out
+from pubpriv.estimators.gaussian.clipping import response
+from pubpriv.estimators.mean._any_law import as_released
+from pubpriv.estimators.mean._clip import choose_clip
+from pubpriv.estimators.mean._known_covariance import KnownCovariance
+from pubpriv.estimators.mean._lengths import count_lengths
+from pubpriv.estimators.mean._plan import MeanPlan, combined, sum_question, two_step_errors
+from pubpriv.estimators.mean._reference import MeanResult, Options
+from pubpriv.estimators.mean._steps import ClippedMean, clipped_mean
+from pubpriv.estimators.steps import Execution, step
+from pubpriv.privacy.budgets import Purse
+
+_LITTLE = "the private rows tell little more than the public ones do: the mean is about the public one"
+
+_NONE = (
+    "hardly a private row has a number in each column: the mean is about the public one; a column may be text, have "
+    "decimal commas, or be empty"
+)
+
+
+def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
+    """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
+    curator = run.curator
+    # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
+    plan = curator.settled(
+        "mean/design", partial(MeanPlan.of, purse, curator.n_rows, len(rows.columns), len(rows.rows))
+    )
+    curator.rehearse(plan.questions)
+    public = options.public
+    first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
+    center = np.array(public) + known.colour(plan.move * np.array(first.move))
+    around = tuple(center.tolist())
+    found = run(count_lengths, known, around, plan.spread, plan.asks[1])
+    clip = run(choose_clip, found, plan.d, plan.spread, _noise_of_step(plan), options.assumed)
+    radius = plan.steps[1].radius if clip.gaussian else clip.radius
+    second = run.at("2 of 2", first)(clipped_mean, known, around, radius, plan.asks[2])
+    share = found.whole / plan.n
+    counted, first, second = plan.of_whole(found.whole), first.over(share), second.over(share)
+    if clip.gaussian:
+        result = _debiased(counted, run(_combine_means, counted, known, public, first, second))
+    else:
+        result = as_released(counted, known, rows if options.assumed else None, second, clip, found)
+    facts = _shares(plan) | {
+        "lengths": {"edges": found.edges, "counts": found.counts, "sd": found.sd},
+        "could_hide": {"rows": found.unseen, "beyond": radius},
+    }
+    warnings = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
+    notes = left_out(curator.size, found.whole)
+    return replace(result, warnings=(*warnings, *result.warnings), diagnostics=facts | result.diagnostics, notes=notes)
+
+
+def _debiased(plan: MeanPlan, whole: "_Combined") -> MeanResult:
+    """The combined mean as a result; flagged where the mean lies so far from step 2's centre that clipping bends it."""
+    warning = (
+        f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and "
+        "the first step put it: other public rows, or another covariance, are needed; the mean may be biased"
+    )
+    facts = {
+        "rows": "as long as Gaussian ones of the known covariance",
+        "clip_radii": [step.radius for step in plan.steps],
+        "weights": dict(zip(("step-1", "step-2", "public"), whole.weights, strict=True)),
+        "distance_after_step_1": whole.distance,
+        "clipping_bias": whole.bias,
+    }
+    return MeanResult(
+        whole.center, whole.sampling, whole.privacy, (warning,) if whole.bias > plan.error / 2 else (), facts
+    )
+
+
+def _shares(plan: MeanPlan) -> dict[str, Any]:
+    """Say what each question took of the budget, and what was predicted for Gaussian rows."""
+    whole = sum(ask.part for ask in plan.asks)
+    return {
+        "shares": {ask.label: ask.part / whole for ask in plan.asks},
+        "predicted_error": plan.error,
+        "predicted_ratio_to_non_private": plan.ratio,
+    }
+
+
+def _noise_of_step(plan: MeanPlan) -> float:
+    """Give the noise sd of one coordinate of step 2's mean at a clip radius of 1."""
+    question = plan.asks[2].as_asked(sum_question(Frame((0.0,) * plan.d), 1.0, plan.asks[2]))
+    return float(question.noise()["sum"][0]) / plan.n
+
+
+@public_value
+@dataclass(frozen=True)
+class _Combined:
+    """The estimate of the two-step method.
+
+    Attributes:
+        center: the mean, in the data's own units, (d,).
+        sampling, privacy: standard deviations of one whitened coordinate.
+        weights: of step 1, step 2 and the public mean.
+        distance: estimated distance, in standard deviations, of the mean from the centre of step 2.
+        bias: what clipping leaves of it after debiasing, per whitened coordinate, estimated.
+    """
+
+    center: tuple[float, ...]
+    sampling: float
+    privacy: float
+    weights: tuple[float, ...]
+    distance: float
+    bias: float
+
+
+@step(title="combine means")
+def _combine_means(
+    plan: MeanPlan, known: KnownCovariance, public: tuple[float, ...], first: ClippedMean, second: ClippedMean
+) -> _Combined:
+    """Debias both answers, weigh them with the public mean, and say how far they may be off.
+
+    Step 1 and the public mean count for less where they lie farther from step 2 than their errors explain
+    (positive-part James-Stein), so public rows of another distribution do no harm that step 2 can see.
+    """
+    one, two = plan.steps
+    origin = np.array(second.center)
+    last = np.array(second.move) / two.slope
+    early = known.whiten(np.array(first.center) - origin) + np.array(first.move) / one.slope
+    outside = known.whiten(np.array(public) - origin)
+    seen = _mean_square(early - last) - two.variance + 2 / plan.n  # the steps' errors share 1 / n
+    doubted = replace(one, sampling=max(one.sampling, seen - one.privacy))
+    public_variance = max(1 / plan.m, _mean_square(outside - last) - two.variance)
+    weights, _ = combined(doubted, two, plan.n, public_variance)
+    estimate = origin + known.colour(weights[0] * early + weights[1] * last + weights[2] * outside)
+    noise = (first.noise / one.slope) ** 2, (second.noise / two.slope) ** 2
+    sampling, privacy = two_step_errors(plan, weights, noise)
+    distance, bias = _clipping_bias(plan, np.array(second.move))
+    return _Combined(tuple(estimate.tolist()), sampling, privacy, tuple(weights.tolist()), distance, bias)
+
+
+def _clipping_bias(plan: MeanPlan, move: np.ndarray) -> tuple[float, float]:
+    """Estimate (distance of mu from the centre of step 2, bias per coordinate that clipping leaves there)."""
+    step = plan.steps[1]
+    squared = float(move @ move) / step.slope**2 - plan.d * step.variance
+    distance = math.sqrt(max(squared, 0.0))
+    image = float(response(plan.d, step.radius, np.array([distance]))[0])
+    return distance, abs(image / step.slope - distance) / math.sqrt(plan.d)
+
+
+def _mean_square(values: np.ndarray) -> float:
+    return float(np.mean(values * values))

@@ -1,0 +1,396 @@
+"""Per-component estimation: one joint private answer per round, for all components and their weights.
+
+A record is given to its likeliest component under the last estimate and whitened by it; count, sum and
+second moment of every component are one release (Bie, Kamath and Singhal 2022, algorithm 7, with the errata
+that make it private: no |C_i| as a public n, and a replaced record may change two components).
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
+from pubpriv.data.frames import Frame
+from pubpriv.data.regions import Cells, Partition
+from pubpriv.estimators._whole_rows import whole_rows
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture._counts import CountLaws
+from pubpriv.estimators.mixture._linear import floored, one_thread
+from pubpriv.estimators.mixture._outside import Outside, Tails, as_planned, outside
+from pubpriv.estimators.mixture._shrinking import LOUDEST, at_most, believed, shrunk, unclipped
+from pubpriv.estimators.mixture._strays import Sorting, Strays, overlapping, strays
+from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
+
+_SMALLEST = 5.0
+"""A component's released count is taken to be at least this many noise standard deviations."""
+
+_SPREAD = 0.02, 4.0
+"""A spherical variance changes by no more than these factors in a round."""
+
+_PASSES = 12
+"""How often strays are taken out in a round, at most, ..."""
+
+_SETTLED, _ASTRAY = 0.1, 1.5
+"""... until this changes nothing by more than the first of these many standard errors, or changes more by the second of
+these factors than before."""
+
+_UNSETTLED, _BACK, _SLOWEST = 1.0, 3, 0.999
+"""A round has not settled if what further passes would change adds up to more standard errors than the first number,
+by the rate at which the last three changes became smaller, taken to be no more than the third. Then components hang on
+rows that they share: 5 and more were left where one held rows of another, .6 and less where each had its own."""
+
+Floors = tuple[tuple[float, ...], ...]
+"""Least variance of each column in each component, (k, d), in standard coordinates."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Round:
+    """A round's estimate, with what its errors need.
+
+    Attributes:
+        mixture: standard coordinates.
+        counts: released counts, at least `_SMALLEST` noise sds.
+        count_sd: noise sd of a count.
+        sum_sd: noise sd of a coordinate of a whitened sum.
+        moment_sd: noise sd of a diagonal entry of a whitened second moment.
+        start: the estimate before it: records were whitened by its covariances.
+        rows: private rows that it counted, in components or outside: n, if none lack a value.
+        change: by how many standard errors more passes over strays would still change a mean or covariance.
+        moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
+        outside: rows of no component; None: the round did not tell them apart.
+        tails: what was made of the tails of components; None: nothing.
+        radius: that whitened records were clipped to.
+        hidden: (k, d) what a third value may add to variances of two, in the table's own units; (): there are none.
+    """
+
+    mixture: Mixture
+    counts: tuple[float, ...]
+    count_sd: float
+    sum_sd: float
+    moment_sd: float
+    start: Mixture
+    rows: float
+    change: float = 0.0
+    moved: tuple[float, ...] = ()
+    outside: Outside | None = None
+    tails: Tails | None = None
+    radius: float = math.inf
+    hidden: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
+        """Covariances (k, d, d) by which records were whitened."""
+        return self.start.covariances
+
+    @property
+    def settled(self) -> bool:
+        """Rows that components share do not decide what the components are."""
+        return self.change <= _UNSETTLED
+
+    @property
+    def held(self) -> bool:
+        """Every component holds rows that stand out of the noise."""
+        return all(self.hold)
+
+    @property
+    def hold(self) -> tuple[bool, ...]:
+        """Tell whether each component holds rows that stand out of the noise."""
+        return tuple(count > _SMALLEST * self.count_sd + 1 for count in self.counts)
+
+    def noise(self, kind: str) -> tuple[float, ...]:
+        """Spectral noise in the whitened covariance of each component, of covariances of that type."""
+        factor = spectral_factor(kind, len(self.mixture.means[0]))
+        return tuple(factor * self.moment_sd / count for count in self.counts)
+
+    def off(self, other: "Round") -> float:
+        """Tell how many standard errors another estimate from the same answer is off, in the component where most."""
+        d = len(self.mixture.means[0])
+        (_, means, covariances), (_, others, spreads) = self.mixture.arrays, other.mixture.arrays
+        most = 0.0
+        for j, count in enumerate(self.counts):
+            whiten = np.linalg.inv(np.linalg.cholesky(np.array(self.frames[j])))
+            shift = np.linalg.norm(whiten @ (others[j] - means[j]))
+            bend = np.linalg.norm(whiten @ (spreads[j] - covariances[j]) @ whiten.T)
+            shift_error = np.sqrt(d * (1 / count + (self.sum_sd / count) ** 2))
+            bend_error = np.sqrt(d * (d + 1) * (1 / count + (self.moment_sd / count) ** 2 / 2))
+            most = max(most, float(shift / shift_error), float(bend / bend_error))
+        return most
+
+
+@dataclass(frozen=True)
+class _RoundAnswer:
+    """What all covariance types share of a round: one joint release about the likeliest component of each record.
+
+    Attributes:
+        partition: of records, as the question was stored.
+        values: released statistics of whitened records, by part.
+        beyond: released counts of regions outside all components.
+        noise: sd of each part.
+        counts: released counts (k,), at least `_SMALLEST` noise sds.
+        frames, radius: by which records were whitened and clipped, as the question was stored.
+        start: the estimate whose components they are.
+        rows: private rows that were counted.
+    """
+
+    partition: Partition
+    values: Mapping[str, np.ndarray]
+    beyond: np.ndarray
+    noise: dict[str, float]
+    counts: np.ndarray
+    frames: tuple[Frame, ...]
+    radius: float
+    start: Mixture
+    rows: float
+
+    @classmethod
+    def by(
+        cls,
+        curator: Curator,
+        scaling: Scaling,
+        mixture: Mixture,
+        covariance_type: str,
+        ask: Ask,
+        laws: CountLaws | None = None,
+        regions: Partition | None = None,
+    ) -> "_RoundAnswer":
+        """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
+        cells = scaling.cells(mixture)
+        regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
+        answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
+        noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
+        asked, k = answer.question, len(cells.frames)
+        own, beyond = np.split(answer.values["count"], [k])
+        values = {**answer.values, "count": own}
+        counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
+        rows = whole_rows(curator.size, answer.values["count"], noise["count"])
+        return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture, rows)
+
+    def sorting(self, scaling: Scaling) -> Sorting | None:
+        """How rows were sorted, if that is by their likeliest component; else None."""
+        if not isinstance(self.partition, Cells | ComponentShells):
+            return None
+        return Sorting(self.partition, [scaling.standard(frame) for frame in self.frames], self.radius)
+
+    def less(self, strays: Strays) -> "_RoundAnswer":
+        """Take out what strays brought, and put in what they took."""
+        n, values = float(self.values["count"].sum()), dict(self.values)
+        values["count"] = values["count"] - n * strays.counts
+        values["sum"] = values["sum"] - n * strays.sums.reshape(values["sum"].shape)
+        for name, parts in (("moment", strays.moments), ("square", np.einsum("kii->k", strays.moments))):
+            if name in values:
+                values[name] = values[name] - n * parts
+        return replace(self, values=values, counts=np.maximum(values["count"], _SMALLEST * self.noise["count"] + 1))
+
+    def diagonal(self, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
+        """Centers (k, d) and column sds (k, d) by which records were whitened, in standard coordinates."""
+        centers, matrices = zip(*(scaling.standard(frame) for frame in self.frames), strict=True)
+        return np.array(centers), 1 / np.array([np.diag(matrix) for matrix in matrices])
+
+    def round(self, means: np.ndarray | list[np.ndarray], covariances: list[np.ndarray], moment_sd: float) -> Round:
+        """The round that ends with these means and covariances, in standard coordinates."""
+        estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
+        noise = self.noise["count"], self.noise["sum"], moment_sd
+        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start, self.rows, radius=self.radius)
+
+
+@step(title="per-component estimation", private=True)
+@one_thread
+def estimate_components(
+    curator: Curator,
+    scaling: Scaling,
+    mixture: Mixture,
+    floors: Floors,
+    ask: Ask,
+    counts: CountLaws | None = None,
+    regions: Partition | None = None,
+) -> Round:
+    """Weights, means and covariances of all components after one hard-assignment round.
+
+    Args:
+        curator: the run.
+        scaling: of the standard coordinates.
+        mixture: the last estimate; records are whitened by its covariances.
+        floors: least variances.
+        ask: label and price.
+        counts: laws of the rows, where columns count; None: Gaussians.
+        regions: which record is whose, a region for each component; None: the likeliest one's, or nobody's where it
+            is further out than the ask says.
+
+    Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
+    """
+    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, counts, regions)
+    return _settled(partial(_full, scaling, mixture, floors), seen, scaling, counts)
+
+
+def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
+    """Make a round with full covariances of an answer."""
+    d, counts, noise = len(scaling.location), seen.counts, seen.noise
+    # records that a component has only because it must not be smaller look like those of the last estimate
+    added = counts - np.clip(seen.values["count"], 0, counts)
+    spreads_before = mixture.arrays[2]
+    means, covariances = [], []
+    for j, frame in enumerate(seen.frames):
+        center, whiten = scaling.standard(frame)
+        colour = np.linalg.inv(whiten)
+        shift = seen.values["sum"][j] / counts[j]
+        shift *= believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
+        before = whiten @ spreads_before[j] @ whiten.T
+        clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
+        if laws is None:
+            values, axes = np.linalg.eigh(clipped)
+            spread = (axes * unclipped(values, seen.radius)) @ axes.T
+        else:
+            shift, spread = laws.unclipped(j, frame, seen.radius, shift, clipped, noise["moment"] / counts[j])
+        spread = shrunk(spread, before, colour, noise["moment"] / counts[j])
+        means.append(center + colour @ shift)
+        covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
+    return seen.round(means, covariances, noise["moment"])
+
+
+_Reader = Callable[[_RoundAnswer, CountLaws | None], Round]
+"""Makes a round of an answer, by laws of counts or as of Gaussian rows."""
+
+
+def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
+    """Make a round with the variances that means of columns tell that have two values, where it does not deny these."""
+    found = read(seen, laws)
+    if laws is None or not laws.two_valued or "moment" not in seen.values:
+        return found
+    roots, per = seen.diagonal(scaling)[1], seen.counts[:, None]
+    sds = roots * seen.noise["sum"] / per, roots**2 * seen.noise["moment"] / per
+    upheld = laws.upheld(scaling, found.mixture, *sds)
+    found = found if upheld == laws else read(seen, upheld)
+    hidden = laws.hidden(scaling, found.mixture, *sds, seen.radius)
+    return replace(found, mixture=upheld.tied(scaling, found.mixture), hidden=tuple(map(tuple, hidden.tolist())))
+
+
+def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:
+    """Make a round of an answer, without the strays and the odd rows among components that it tells of itself."""
+    frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
+    read = partial(_tied, reader, scaling, laws)
+    found, changes, odd = read(seen), list[float](), None
+    cells = seen.partition if isinstance(seen.partition, Cells) else None
+    if sorting is not None and len(seen.beyond):
+        odd, among = outside(sorting, seen.values["count"], seen.beyond, seen.noise["count"], found.mixture)
+        if among is not None:
+            seen = seen.less(among)
+            found = read(seen)
+    for _ in range(_PASSES):
+        # counts reach further than Gaussian rows
+        if sorting is None or not (laws or overlapping(found.mixture)):
+            changes = []
+            break
+        stand = laws.given(scaling, found.mixture, cells) if laws is not None and cells is not None else ()
+        better = read(seen.less(strays(sorting, found.mixture, *stand)))
+        changes.append(found.off(better))
+        if _astray(changes):
+            break
+        found = better
+        if changes[-1] < _SETTLED:
+            break
+    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture), outside=odd)
+
+
+def _astray(changes: list[float]) -> bool:
+    """Tell whether the last of several changes is larger than the one before."""
+    return len(changes) > 1 and changes[-1] > _ASTRAY * changes[-2]
+
+
+def _left(changes: list[float]) -> float:
+    """Tell what further changes would add up to: the geometric series that the last ones begin."""
+    back = min(_BACK, len(changes) - 1)
+    if back < 1:
+        return sum(changes)
+    rate = _SLOWEST if _astray(changes) else min((changes[-1] / changes[-1 - back]) ** (1 / back), _SLOWEST)
+    return changes[-1] * rate / (1 - rate)
+
+
+def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[float, ...]:
+    """Tell how far components lie from the frames that they were measured in; see `Round`."""
+    far = []
+    for (center, whiten), mean, covariance in zip(frames, *found.arrays[1:], strict=True):
+        spread = np.log(np.linalg.eigvalsh(whiten @ covariance @ whiten.T))
+        far.append(max(float(np.linalg.norm(whiten @ (mean - center))), float(np.abs(spread).max())))
+    return tuple(far)
+
+
+@step(title="per-component estimation", private=True)
+@one_thread
+def estimate_diagonal(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
+    """Weights, means and column variances of all components after one hard-assignment round.
+
+    `mixture` has diagonal covariances. Variances are drawn towards those of the last estimate, which are equal after
+    whitening, by as much of their scatter as noise explains.
+
+    Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
+    """
+    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask, counts)
+    return _settled(partial(_diagonal, scaling, floors), seen, scaling, counts)
+
+
+def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
+    """Make a round with diagonal covariances of an answer."""
+    d, counts, noise = len(scaling.location), seen.counts, seen.noise
+    centers, roots = seen.diagonal(scaling)
+    shifts = at_most(seen.values["sum"] / counts[:, None], seen.radius)
+    clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
+    if laws is None:
+        variances = np.stack([unclipped(own, seen.radius) for own in clipped])
+    else:
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, clipped, noise["moment"] / counts)
+    sd = noise["moment"] / counts
+    target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
+    distance = ((variances - target) ** 2).sum(axis=1)
+    towards = np.minimum(1.0, sd**2 * d / np.maximum(distance, 1e-12))[:, None]
+    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, LOUDEST)[:, None])
+    released = np.maximum(roots**2 * variances, np.array(floors))
+    covariances = [np.diag(own) for own in released]
+    return seen.round(centers + roots * shifts, covariances, noise["moment"])
+
+
+@step(title="per-component estimation", private=True)
+@one_thread
+def estimate_spherical(
+    curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
+) -> Round:
+    """Weights, means and one variance for each component after one hard-assignment round.
+
+    `mixture` has spherical covariances. The round's `moment_sd` is the noise of the one variance, whitened.
+
+    Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
+    """
+    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask, counts)
+    return _settled(partial(_spherical, scaling, floors), seen, scaling, counts)
+
+
+def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
+    """Make a round with spherical covariances of an answer."""
+    d, counts, noise = len(scaling.location), seen.counts, seen.noise
+    moment_sd = noise["square"] / d
+    centers, roots = seen.diagonal(scaling)
+    noisy = seen.values["sum"].reshape(-1, d) / counts[:, None]
+    # the squared norm of the noisy shift is that of the shift and of its noise
+    moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
+    clipped = (seen.values["square"] / counts - moved) / d
+    shifts = at_most(noisy, seen.radius)
+    factors = np.array([unclipped(np.full(d, own), seen.radius).mean() for own in clipped])
+    if laws is not None:
+        alike = np.repeat(clipped[:, None], d, axis=1)
+        shifts, variances = laws.unclipped_columns(seen.frames, seen.radius, shifts, alike, moment_sd / counts)
+        factors = variances.mean(axis=1)
+    factors = np.clip(factors, *_SPREAD)
+    own = roots**2 * factors[:, None]
+    own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
+    means = centers + roots * shifts
+    return seen.round(means, [np.diag(variances) for variances in own], moment_sd)

@@ -1,0 +1,80 @@
+"""What a run of the default method does: looked up in the public rows, checked and priced before it is done."""
+
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from pubpriv.data.questions import Question
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture._coverage import Coverage, cover
+from pubpriv.estimators.mixture._ladder_plan import Ladder
+from pubpriv.estimators.mixture._outline import outline
+from pubpriv.estimators.mixture._plan import MixturePlan
+from pubpriv.estimators.mixture._scene import Scene
+from pubpriv.estimators.mixture._settings import MixtureSettings
+from pubpriv.estimators.mixture._supercluster import Regime, supercluster
+from pubpriv.estimators.mixture._unknown import Placement, search, tighten
+from pubpriv.estimators.mixture._ways import Ways
+from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.estimators.steps import Execution
+from pubpriv.privacy.budgets import Purse
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a run does, once it is known how many components are looked for, and where."""
+
+    regime: Regime
+    layout: Placement
+    plan: MixturePlan
+    ladder: Ladder | None
+
+    @property
+    def surely(self) -> list[Question]:
+        """What is asked whatever the answers say, in order, of that whose noise takes long to draw."""
+        return _surely(self.plan, self.ladder)
+
+
+def survey(run: Execution, rows: PublicTable, settings: MixtureSettings, purse: Purse) -> tuple[Scene, Ways, Coverage]:
+    """Look at the public rows, check every plan that they leave open, and ask what they lack."""
+    most, clusters = min(settings.most, len(rows.rows)), settings.clusters(len(rows.rows))
+    scaling = run(precondition, rows, clusters)
+    groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
+    ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
+    if not ways.looked_for:
+        # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
+        run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
+    run.curator.rehearse(*ways.questions())
+    covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage)
+    if covered.starts is not rows:
+        ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
+    return Scene(run, covered.rows, covered.scaling, settings, covered.starts), ways, covered
+
+
+def choose_course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> Course:
+    """Find out how many components there are, if that is not known; `asked` is what was asked before clustering."""
+    settings, groups, most = scene.settings, ways.groups, ways.most
+    regime = _regime(scene.rows, ways)
+    if not ways.looked_for:
+        # in units that the distance of components stretches, a group that holds two of them looks like one
+        located = None if regime.name == Regime.OVERLAPPING else scene.run(tighten, groups, most)
+        return Course(regime, Placement(most, groups, located), *ways.plan(most, regime.name, asked))
+    plan, _ = ways.plan(most, regime.name, asked)
+    layout = search(scene.run, scene.scaling, groups, plan, ways.n * settings.smallest_weight / 4)
+    return Course(regime, layout, *ways.plan(layout.n_components, regime.name, asked))
+
+
+def _regime(rows: PublicTable, ways: Ways) -> Regime:
+    """Tell the way of a run with these public rows, which coverage may have changed."""
+    if ways.looked_for:
+        return Regime.searching(ways.most)
+    m, d = rows.rows.shape
+    weight, groups = ways.settings.smallest_weight, ways.groups
+    return Regime.of(m, d, ways.most, weight, groups.separation, groups.overlapping, bool(groups.counted))
+
+
+def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
+    """See `Course.surely`."""
+    # while k is looked for, subspaces are found on the way
+    first = (plan.pca,) if plan.pca is not None and not plan.most else ()
+    rounds = plan.rounds if ladder is None else plan.rounds[:-1]
+    return [ask.question for ask in (*first, *chain(*plan.starts), *rounds) if ask.question is not None]

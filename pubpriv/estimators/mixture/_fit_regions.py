@@ -1,0 +1,77 @@
+"""Regions in which rows are counted to see whether a mixture fits: shells about components, and along their axes."""
+
+import math
+
+import numpy as np
+
+from pubpriv.data.component_shells import ComponentShells
+from pubpriv.data.frames import Frame
+from pubpriv.data.regions import Cells
+from pubpriv.estimators._lengths import beyond_share, length_quantile
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.released.law import Mixture
+
+_SHELLS = 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99
+FURTHER = 2.0, 4.0
+"""Shells end at these quantiles of a Gaussian's distance, and at these multiples of the last."""
+
+_INSIDE = 0.3, 0.7, 0.95
+"""The same where there are several cells."""
+
+_NARROWER = 3.0
+"""Others are much narrower along an axis if their variances are smaller by this factor (harmonic mean)."""
+
+_AXIS = 0.15, 0.3, 0.5, 0.7, 0.85, 0.95
+"""The same of its distance along one axis."""
+
+
+def shells_about(cells: Cells) -> ComponentShells:
+    """Shells of the distance from a record's component."""
+    radii = [length_quantile(cells.frames[0].dimension, share) for share in _SHELLS]
+    return ComponentShells(cells, (*radii, *(factor * radii[-1] for factor in FURTHER)), (), len(FURTHER))
+
+
+def shells_inside(cells: Cells) -> ComponentShells:
+    """Few shells in each of several cells."""
+    return ComponentShells(cells, tuple(length_quantile(cells.frames[0].dimension, share) for share in _INSIDE))
+
+
+def shells_along(cells: Cells, axes: tuple[Frame, ...]) -> ComponentShells:
+    """Shells of the distance along the axis of a record's component, which has one direction; see `longest_axes`."""
+    return ComponentShells(cells, tuple(length_quantile(1, share) for share in _AXIS), axes)
+
+
+def longest_axes(scaling: Scaling, mixture: Mixture, noise: tuple[float, ...]) -> tuple[Frame, ...]:
+    """Frames that map a record to its distance from the mean along a component's longest axis, in its sd there.
+
+    The axis is that along which the others are much narrower, where there is such a one: a component that holds two is
+    long from one to the other, whatever the units of the columns, which few public rows tell badly. Else it is the
+    longest in standard coordinates.
+
+    Args:
+        scaling: of the standard coordinates.
+        mixture: in these.
+        noise: spectral noise in the covariance of each component: noise makes some axes look narrow.
+    """
+    weights, means, covariances = mixture.arrays
+    frames = []
+    for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+        whiten = np.linalg.inv(np.linalg.cholesky(covariance))
+        others = [i for i in range(len(means)) if i != j]
+        narrow = np.zeros_like(covariance)
+        for i in others:
+            own = whiten @ covariances[i] @ whiten.T + noise[i] * np.eye(len(mean))
+            narrow += weights[i] / weights[others].sum() * np.linalg.inv(own)
+        values, vectors = np.linalg.eigh(narrow)
+        if values[-1] > _NARROWER:
+            axis = vectors[:, -1] @ whiten
+        else:
+            values, vectors = np.linalg.eigh(covariance)
+            axis = vectors[:, -1] / math.sqrt(values[-1])
+        frames.append(scaling.frame(mean, axis[None, :]))
+    return tuple(frames)
+
+
+def beyond(d: int, times: float, scale: float) -> float:
+    """Share of Gaussian rows, `scale` times as wide as a component, further out than so many times its 99% radius."""
+    return beyond_share(d, length_quantile(d, _SHELLS[-1]) * times / scale)

@@ -1,0 +1,263 @@
+"""The number of components that predicts best: a ladder of models, each scored by the private rows.
+
+How many components lie apart is one question (`unknown`); how many Gaussians describe rows that overlap is another:
+that of people who compare BIC. For some numbers of components a model is measured by cheap rounds from two public
+starts, of which the private rows choose one, and a `BoundedScore` shows how much better it predicts than the components
+that lie apart. A number is believed if its score, less half of BIC's penalty for its parameters, is above zero by two
+standard deviations of the noise. A second score compares each model with the best before it: two models of the same
+rows are so alike that it has a narrower bound and a fraction of the noise. The best one is measured again on what is
+left of the budget.
+
+Two things look like components and are none, so the first score is against what explains them without any:
+
+- tails: the components that lie apart are mixtures of scales here, as counts in shells about them have it;
+- steps: where columns take few values, a narrow Gaussian on one of them wins without end. Whether there is more than
+  lies apart is asked with variances of at least `_STEP` squared steps on both sides. How much more is then asked of the
+  models as they are, as it is density that is wanted.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture._choice import choice_bound, compare, prefer, score_bound
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._explained import Explained, with_tails
+from pubpriv.estimators.mixture._ladder_plan import Ladder, LadderPlan
+from pubpriv.estimators.mixture._linear import floored, one_thread
+from pubpriv.estimators.mixture._nested import nested_start
+from pubpriv.estimators.mixture._supercluster import Groups
+from pubpriv.estimators.mixture.public_model import rung_starts
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.steps import Execution, step
+from pubpriv.released.law import Mixture
+
+_SURE = 2.0
+"""A score is believed beyond so many standard deviations of its noise."""
+
+_QUIET = 0.01
+"""Nats per row of noise down to which the bound of a comparison of two such models is narrowed."""
+
+_STEP = 0.36
+"""Least variance, in squared steps, where it is asked whether there is more than lies apart."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Score:
+    """How much better one model predicts than another, in nats per row, and the sd of the noise in it."""
+
+    advantage: float
+    noise: float
+
+
+@public_value
+@dataclass(frozen=True)
+class Scored:
+    """What private rows said of a number of components, against those that lie apart.
+
+    Attributes:
+        components: k.
+        apart: of its model over those components, at the resolution of the columns' steps.
+        penalty: half of BIC's for the further parameters, in nats per row.
+        best: of its model over the best one of fewer components, both as they are; None: it is the first.
+    """
+
+    components: int
+    apart: Score
+    penalty: float
+    best: Score | None = None
+
+    @property
+    def believed(self) -> bool:
+        """There is more than lies apart."""
+        return self.worth > _SURE * self.apart.noise
+
+    @property
+    def worth(self) -> float:
+        """Nats per row over those that lie apart, the penalty taken off."""
+        return self.apart.advantage - self.penalty
+
+    def better(self, before: "Scored") -> bool:
+        """It predicts better than the best before it, for more than the further parameters and one sd of noise.
+
+        That is the one-standard-error rule of Breiman et al. (1984): where one component more is worth nothing, the
+        noise would add it in every third run.
+        """
+        return self.best is not None and self.best.advantage - (self.penalty - before.penalty) > self.best.noise
+
+    def to_json(self) -> dict[str, Any]:
+        """Make of it what diagnostics show."""
+        facts = {"nats_per_row": self.apart.advantage, "noise": self.apart.noise, "penalty": self.penalty}
+        over = None if self.best is None else self.best.advantage
+        return {"components": self.components, **facts, "over_best": over, "believed": self.believed, "asked": True}
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """How a ladder ended.
+
+    Attributes:
+        last: the round that is released.
+        scored: numbers of components that were tried.
+        plan: that was followed.
+        chosen: components that were measured; those that held hardly a row are not released.
+    """
+
+    last: Round
+    scored: tuple[Scored, ...]
+    plan: LadderPlan
+    chosen: int
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Make of it what diagnostics show."""
+        return [each.to_json() for each in self.scored]
+
+
+class Refine(Protocol):
+    """Rounds one after the other, one for each ask, from a start whose floors are those of so many components."""
+
+    def __call__(self, start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
+        """The last of them."""
+
+
+def climb(
+    run: Execution,
+    rows: PublicTable,
+    scaling: Scaling,
+    groups: Groups,
+    found: Explained,
+    ladder: Ladder,
+    refine: Refine,
+) -> Climbed:
+    """Choose the number of components that predicts best, and measure it.
+
+    Args:
+        run: begun.
+        rows: public ones.
+        scaling: of the standard coordinates.
+        groups: of public rows.
+        found: the components that lie apart, and counts about them.
+        ladder: what may be asked.
+        refine: makes rounds.
+    """
+    apart, k_apart = run(with_tails, found), len(found.mixture.weights)
+    n, d = found.rows, len(scaling.location)
+    models: dict[int, Mixture] = {}
+    scored: list[Scored] = []
+    for rung in ladder.plan(k_apart).rungs:
+        k, best = rung.components, best_of(scored)
+        here = run.at(f"({k} components)")
+        starts = here(rung_starts, rows, scaling, k)
+        nested = here(nested_start, groups, k) if groups.inside else None
+        if nested is not None:
+            starts = nested.mixture, *starts[1:]
+        first, second = (
+            refine(start, asks, f"(ladder, {k} components, start {number})", start).mixture
+            for number, (start, asks) in enumerate(zip(starts, rung.starts, strict=True), start=1)
+        )
+        # with a wide bound: one start of a real table was 35 nats worse than the other at one row in a hundred
+        pick = run.at(f"({k} components, start 2 or 1)", second, first)(prefer, scaling, second, first, n, rung.pick)
+        models[k] = second if pick.advantage > 0 else first
+        own = _score(run, scaling, (models[k], apart), n, groups.steps, rung.score, f"({k} components)")
+        over = None
+        if rung.rank is not None and best is not None:
+            both = models[k], models[best.components]
+            over = _rank(run, scaling, both, n, rung.rank, f"({k} components or {best.components})")
+        scored.append(Scored(k, own, penalty(k - k_apart, n, d), over))
+    chosen = choose(k_apart, scored)
+    plan = ladder.plan(chosen)
+    if chosen == k_apart:
+        last = refine(found.mixture, plan.rounds, "(components that lie apart)", found)
+    else:
+        last = inhabited(refine(models[chosen], plan.rounds, "(best number)", models[chosen]), k_apart)
+    return Climbed(last, tuple(scored), plan, chosen)
+
+
+def inhabited(last: Round, apart: int) -> Round:
+    """Leave out components that hold hardly a row; but as many as lie apart remain.
+
+    Nobody asked for that number of components. Where someone did, the run is flagged instead.
+    """
+    by_count = np.argsort(-np.array(last.counts), kind="stable")
+    kept = sorted(int(j) for rank, j in enumerate(by_count) if rank < apart or last.hold[j])
+    return replace(
+        last,
+        mixture=_only(last.mixture, kept),
+        counts=tuple(last.counts[j] for j in kept),
+        start=_only(last.start, kept),
+        moved=tuple(last.moved[j] for j in kept),
+        outside=None if last.outside is None else last.outside.of_components(kept),
+        hidden=tuple(own for j, own in enumerate(last.hidden) if j in kept),
+    )
+
+
+def _only(mixture: Mixture, kept: list[int]) -> Mixture:
+    """The mixture of some of the components."""
+    weights, means, covariances = (part[kept] for part in mixture.arrays)
+    return Mixture.of(weights / weights.sum(), means, covariances)
+
+
+def choose(apart: int, scored: Sequence[Scored]) -> int:
+    """Tell the number of components that predicts best, the penalty taken off; `apart` if no more is believed."""
+    best, believed = best_of(scored), [each for each in scored if each.believed]
+    if best is None or not believed:
+        return apart
+    # at the resolution of steps it may be worse than those that lie apart
+    return best.components if best.worth > 0 else max(believed, key=lambda each: each.worth).components
+
+
+def best_of(scored: Sequence[Scored]) -> Scored | None:
+    """Tell which of these was better than the best before it, last; None: there is none."""
+    best: Scored | None = None
+    for each in scored:
+        if best is None or each.better(best):
+            best = each
+    return best
+
+
+def penalty(more: int, n: float, d: int) -> float:
+    """Half of BIC's penalty for so many more components of d columns, in nats per row."""
+    return more * (d + 1) * (d + 2) / 2 * math.log(n) / (4 * n)
+
+
+_Two = tuple[Mixture, Mixture]
+
+
+def _score(
+    run: Execution, scaling: Scaling, two: _Two, n: float, steps: tuple[float, ...], ask: Ask, place: str
+) -> Score:
+    """Score the first model over the second, with variances of at least `_STEP` squared steps if there are steps."""
+    first, second = (broadened(each, steps) for each in two) if any(steps) else two
+    return run.at(place, *two)(score, scaling, first, second, n, ask, score_bound(len(scaling.location)))
+
+
+def _rank(run: Execution, scaling: Scaling, two: _Two, n: float, ask: Ask, place: str) -> Score:
+    """Score the first model over the second, as they are, with a bound that leaves little noise."""
+    return run.at(place, *two)(score, scaling, *two, n, ask, choice_bound(n, len(scaling.location), ask, _QUIET))
+
+
+def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:
+    """Hold variances to at least `_STEP` squared steps of a column, as everywhere to the covariance floor."""
+    weights, means, covariances = mixture.arrays
+    floor = np.maximum(FLOOR, _STEP * np.array(steps) ** 2) * np.ones(means.shape[1])
+    return Mixture.of(weights, means, [floored(covariance, floor) for covariance in covariances])
+
+
+@step(title="score", private=True)
+@one_thread
+def score(
+    curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, n: float, ask: Ask, bound: float
+) -> Score:
+    """How much better `first` predicts n private rows than `second`, differences clipped at `bound` nats.
+
+    Privacy: one `BoundedScore`, mu^2 <= ask.price.
+    """
+    return Score(*compare(curator, scaling, first, second, n, ask, bound))

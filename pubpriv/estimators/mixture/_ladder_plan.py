@@ -1,0 +1,210 @@
+"""What a ladder of models may ask, on the share of the last round that a run without a ladder has.
+
+All shares are fixed beforehand by public facts. Which of the plans is followed, one for each number of components that
+may be chosen, follows from released scores; all of them ask the same until then, at the same price.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+
+from pubpriv.data.codec import public_value
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
+from pubpriv.estimators.mixture._plan import Blanks, MixturePlan
+from pubpriv.estimators.mixture.rounds import spectral_noise
+from pubpriv.privacy.budgets import Purse
+
+_RUNGS = 2, 3, 4, 8, 16
+_MODELS = Fraction(44, 100)
+"""Share of the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
+
+_SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)
+_STARTS, _ROUNDS = 2, 2
+"""Starts and rounds of each rung: as many starts as `public_model.rung_starts` makes, each with so many rounds."""
+
+_FIRST = Fraction(1, 4)
+"""Part of what is left for the two rounds that measure."""
+
+_CROWD = Fraction(38, 10)
+"""As `plan.CROWD`, of the ladder's many small steps: in a pure run the last round is left 0.3 of it or more."""
+
+_LOUDEST = 1.5
+"""A number of components is tried only if the spectral noise of its rounds stays below so many variances."""
+
+_PUBLIC_ROWS = 4
+"""... and with at least so many public rows for each of its components."""
+
+_SEVERAL, _FEWEST = 8, 6
+"""Components of the public model whose cells are counted, and least public rows for each of them."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Rung:
+    """What is asked about one number of components.
+
+    Attributes:
+        components: k.
+        starts: rounds from each public start.
+        pick: of the second start's model against the first's.
+        score: of its model, at the resolution of the columns' steps.
+        rank: of its model against the best of fewer components; None: it is the first.
+    """
+
+    components: int
+    starts: tuple[tuple[Ask, ...], ...]
+    pick: Ask
+    score: Ask
+    rank: Ask | None
+
+
+@public_value
+@dataclass(frozen=True)
+class LadderPlan(Plan):
+    """Questions of a ladder that ends with a certain number of components.
+
+    Attributes:
+        rungs: from few components to many.
+        rounds: that measure.
+        noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
+    """
+
+    rungs: tuple[Rung, ...]
+    rounds: tuple[Ask, ...]
+
+    noise: float
+
+    @classmethod
+    def of(cls, case: "Ladder", chosen: int) -> "LadderPlan":
+        """Make the plan of a ladder that ends with so many components: one of the rungs, or those that lie apart."""
+        shares: dict[str, tuple[Fraction, Blank]] = {}
+        for k in case.rungs:
+            blanks = case.blanks(k)
+            for name in chain(*_rounds(k)):
+                shares[name] = case.share(k), blanks.round
+            shares[f"ladder/{k}/pick"] = _RANK, blanks.score
+            shares[f"ladder/{k}/score"] = _SCORE, blanks.score
+            if k > case.rungs[0]:
+                shares[f"ladder/{k}/rank"] = _RANK, blanks.score
+        blanks = case.blanks(chosen)
+        left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+        last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.last)}
+        shares |= last if chosen > case.apart else {"ladder/round-1": (left, blanks.last)}
+        asks = split_purse(case.purse, "mixture", shares, _CROWD)
+        last_rho = [*asks.values()][-1].rho
+        return cls(
+            asks=tuple(asks.values()),
+            rungs=tuple(
+                Rung(
+                    k,
+                    tuple(tuple(asks[name] for name in names) for names in _rounds(k)),
+                    asks[f"ladder/{k}/pick"],
+                    asks[f"ladder/{k}/score"],
+                    asks.get(f"ladder/{k}/rank"),
+                )
+                for k in case.rungs
+            ),
+            rounds=tuple(asks[name] for name in ("ladder/round-1", "ladder/round-2") if name in asks),
+            noise=spectral_noise(last_rho, case.d, case.n / chosen, case.covariance_type),
+        )
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """What is known of a ladder before anything is asked.
+
+    Attributes:
+        purse: that of the last round of a run without a ladder.
+        n: private rows.
+        d: columns.
+        apart: how many components lie apart.
+        rungs: numbers of components that are tried, all above `apart`.
+        covariance_type: of the rounds.
+    """
+
+    purse: Purse
+    n: int
+    d: int
+    apart: int
+    rungs: tuple[int, ...]
+    covariance_type: str
+
+    @classmethod
+    def of(cls, purse: Purse, n: int, m: int, d: int, apart: int, most: int, covariance_type: str) -> "Ladder":
+        """Tell which numbers are worth being tried on n private rows of d columns with m public rows.
+
+        Args:
+            purse: that of the last round of a run without a ladder.
+            n: private rows.
+            m: public rows.
+            d: columns.
+            apart: how many components lie apart.
+            most: most components that are looked for.
+            covariance_type: as `MixtureSettings` has it.
+        """
+        known = tuple(k for k in _RUNGS if apart < k <= most and m >= _PUBLIC_ROWS * k)
+        while known:
+            case = cls(purse, n, d, apart, known, covariance_type)
+            k = known[-1]  # noise is the same for all, and less without the last
+            rho = worth_of(purse, case.blanks(k).round, _CROWD)(float(case.share(k)))
+            if spectral_noise(rho, d, n / k, covariance_type) <= _LOUDEST:
+                return case
+            known = known[:-1]
+        return cls(purse, n, d, apart, (), covariance_type)
+
+    def plan(self, chosen: int) -> LadderPlan:
+        """Make the plan of a ladder that ends with so many components: one of the rungs, or those that lie apart."""
+        return LadderPlan.of(self, chosen)
+
+    def share(self, k: int) -> Fraction:
+        """Tell how much of the ladder's budget each round of k components has."""
+        return _MODELS * Fraction(k, sum(self.rungs)) / (_STARTS * _ROUNDS)
+
+    def blanks(self, k: int) -> Blanks:
+        """Make the questions about k components."""
+        return Blanks(self.d, k, self.covariance_type, self.n)
+
+
+def _rounds(k: int) -> list[list[str]]:
+    """Name the rounds of k components, from each start."""
+    numbers = range(1, _ROUNDS + 1)
+    return [[f"ladder/{k}/start-{start}/round-{number}" for number in numbers] for start in range(1, _STARTS + 1)]
+
+
+def plan_with_ladder(
+    purse: Purse,
+    n: int,
+    d: int,
+    k: int,
+    regime: str,
+    covariance_type: str,
+    most: int,
+    groups: int,
+    m: int,
+    climbs: bool,
+    coverage: tuple[str, ...] = (),
+) -> tuple[MixturePlan, Ladder | None]:
+    """Make the plan of a run, and say what may be tried above k components; None: nothing.
+
+    Args:
+        purse: see `MixturePlan.of`, also for all that is not listed here.
+        n: private rows.
+        d: columns.
+        k: components.
+        regime: see there.
+        covariance_type: see there.
+        most: see there.
+        groups: see there.
+        m: public rows.
+        climbs: whether the number of components that predicts best is wanted.
+        coverage: see `MixturePlan.of`.
+    """
+    sizes = purse, n, d, k, regime, covariance_type, most, groups, coverage
+    if climbs and most:
+        plan = MixturePlan.of(*sizes, several=min(_SEVERAL, m // _FEWEST))
+        if plan.explained is not None:
+            part = purse.part(plan.rounds[-1].price)
+            ladder = Ladder.of(part, n, m, d, k, most, covariance_type)
+            if ladder.rungs:
+                return plan, ladder
+    return MixturePlan.of(*sizes), None

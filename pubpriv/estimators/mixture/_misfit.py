@@ -1,0 +1,344 @@
+"""Whether a released mixture fits the private rows: their counts against those that the model predicts.
+
+One `JointCounts` release, over the cells of the last round, which were fixed before it: shells of the distance from a
+record's component, which show tails, odd rows and covariances that are too wide, and shells of its distance along that
+component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
+own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
+rounded where the public rows are rounded. Distances have no sign, so a slight skew, as that of large counts, is none.
+"""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.arithmetic import row_by_row
+from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
+from pubpriv.data.questions import JointCounts
+from pubpriv.data.questions.radial import bounding_sd
+from pubpriv.data.regions import View
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._whole_rows import whole_rows
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._fit_regions import FURTHER, beyond, longest_axes, shells_about, shells_along
+from pubpriv.estimators.mixture._lattice import drawn_rows
+from pubpriv.estimators.mixture._linear import one_thread
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
+
+_LIMIT = 0.005
+"""Largest divergence of counts, per row, of a model that fits; t with 5 degrees of freedom has some .1."""
+
+_BY_CHANCE = 0.001
+"""... and what noise and sampling make of it is exceeded in this share of runs."""
+
+_TELLING = 0.5
+"""Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
+
+_BLUNT = 0.05
+"""Limit of a divergence from which on rows with tails like those of t with 5 degrees of freedom may pass."""
+
+_CERTAIN = 3.5
+"""Rows beyond the components are reported as a background from so many standard deviations on ..."""
+
+_ODD = 0.001
+"""... and from this share of all rows."""
+
+_SCALES = tuple(1.5 + 0.25 * step for step in range(400))
+"""Scales of a background that are tried."""
+
+DRAWN = 20_000
+"""Rows that are drawn from the model."""
+
+_BLOCK = 5_000
+"""... and mapped at a time: a processor's cache holds them."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Background:
+    """Rows that no component explains, as Gaussians about the components that are so many times as wide.
+
+    Attributes:
+        weight: share of the rows.
+        scale: of their distances from the components' means, over that of the components' own rows.
+    """
+
+    weight: float
+    scale: float
+
+    @classmethod
+    def of(cls, further: float, far: float, n: float, d: int) -> "Background":
+        """Tell it from how many of n rows of d columns lie beyond the last two radii, above what the model predicts."""
+        share = min(max(far / further, 0.0), 1.0)
+        scale = next((s for s in _SCALES if beyond(d, FURTHER[1], s) >= share * beyond(d, FURTHER[0], s)), _SCALES[-1])
+        return cls(min(further / n / beyond(d, FURTHER[0], scale), 1.0), scale)
+
+
+@public_value
+@dataclass(frozen=True)
+class Fit:
+    """Released counts against those that the model predicts.
+
+    Attributes:
+        divergence: sum (observed - predicted)^2 / predicted over regions, per row, less what noise and sampling make
+            of it: of shells, and along axes.
+        limits: what each may be where the model fits.
+        contradicted: whether counts of one component by themselves contradict the model: in shells, and along its axis.
+        noise: spectral noise in the whitened covariance of each component.
+        unexplained: share of rows further out than twice the 99% radius, above what the model predicts.
+        background: of odd rows beside the model; None: none are seen.
+        radii: ends of the shells.
+        shells: released counts, of all components together.
+        predicted: counts that the model predicts.
+        sds: of the noise in released counts.
+        rows: private rows without a missing value.
+    """
+
+    divergence: tuple[float, float]
+    limits: tuple[float, float]
+    contradicted: tuple[bool, bool]
+    noise: tuple[float, ...]
+    unexplained: float
+    background: Background | None
+    radii: tuple[float, ...]
+    shells: tuple[float, ...]
+    predicted: tuple[float, ...]
+    sds: tuple[float, ...]
+    rows: float
+
+    @property
+    def tested(self) -> bool:
+        """Tell whether the noise of some component is small enough for its counts to say anything."""
+        return min(self.noise) < _TELLING
+
+    @property
+    def fits(self) -> bool:
+        """No count contradicts the model."""
+        return self.background is None and not any(self._off)
+
+    @property
+    def _off(self) -> tuple[bool, ...]:
+        """Tell whether counts contradict the model, of all components together or of one: in shells, and along axes."""
+        judged = zip(self.divergence, self.limits, self.contradicted, strict=True)
+        return tuple(found > limit or alone for found, limit, alone in judged)
+
+    @property
+    def explains(self) -> bool:
+        """Counts are those of the model by half of what they may be off, and the noise of every component is small."""
+        near = all(found <= limit / 2 for found, limit in zip(self.divergence, self.limits, strict=True))
+        return self.fits and near and max(self.noise) < _TELLING
+
+    @property
+    def blunt(self) -> bool:
+        """Rows with tails would not have been noticed."""
+        return self.tested and max(self.limits) > _BLUNT
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know, in words."""
+        if self.fits:
+            if not self.tested:
+                return ("whether the model fits could not be tested: the noise in its covariances is too large",)
+            text = (
+                "too few rows to tell whether they are Gaussian about their components: intervals of covariances are "
+                "wider for that, and may still be too narrow for rows with very long tails"
+            )
+            return (text,) if self.blunt else ()
+        shells, axes = self._off
+        said = []
+        if self.background is not None:
+            said.append(
+                f"{self.unexplained:.1%} of the rows lie further out than any component explains, as rows about "
+                f"{self.background.scale:.2g} times as wide as the components would"
+            )
+        elif shells:
+            said.append("rows are not spread about their components as Gaussians are")
+        if axes:
+            said.append("a component may stand for several, or lie where none is")
+        meant = (
+            "It describes the table less well than its intervals say: do not rely on these; weights and means can "
+            "still be used as a description"
+        )
+        return (f"the model does not fit the private rows: {'; '.join(said)}. {meant}",)
+
+    def facts(self) -> dict[str, Any]:
+        """Give what a release says of it among its diagnostics: plain numbers, by name."""
+        return {
+            "divergence": list(self.divergence),
+            "limit": list(self.limits),
+            "one_contradicts": any(self.contradicted),
+            "noise": max(self.noise),
+            "unexplained": self.unexplained,
+            "background": None if self.background is None else asdict(self.background),
+            "radii": list(self.radii),
+            "rows_by_shell": list(self.shells),
+            "rows_predicted": list(self.predicted),
+            "tested": self.tested,
+            "fits": self.fits,
+        }
+
+
+@step(title="fit of the model", private=True)
+@one_thread
+def check_fit(
+    curator: Curator,
+    scaling: Scaling,
+    public: PublicTable,
+    last: Round,
+    mixture: Mixture,
+    noise: tuple[float, ...],
+    ask: Ask,
+) -> Fit:
+    """Tell whether counts of private rows are those that the model predicts.
+
+    Args:
+        curator: the run.
+        scaling: of the standard coordinates.
+        public: rows, whose lattices the drawn rows are put on.
+        last: the round that was measured last; the estimate before it fixes the regions.
+        mixture: the model that is released, in standard coordinates.
+        noise: spectral noise in the covariance of each component.
+        ask: for shells, and shells along axes.
+
+    Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
+    """
+    d = len(scaling.location)
+    cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
+    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, last.start, noise))
+    shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
+    clear, n = np.array(noise) < _TELLING, shells.rows
+    judged = [divergence(*each.inner(clear), each.sd, n, each.clumped) for each in (shells, axes)]
+    further, far = shells.excess[-2:].sum(), shells.excess[-1]
+    further_sd = math.sqrt(2 * shells.sd**2 + shells.clumped * shells.predicted[-2:].sum())
+    # what the last round left out is no defect of the model, in whatever region of an axis it lies
+    left_out = last.outside.count if last.outside is not None and last.outside.seen else 0.0
+    room = left_out**2 / max(float(axes.predicted.min()), 4 * axes.sd) / n
+    odd = clear.any() and further - left_out > max(_CERTAIN * further_sd, _ODD * n)
+    return Fit(
+        (judged[0][0], judged[1][0]),
+        (judged[0][1], judged[1][1] + room),
+        (shells.contradicted(clear, n), axes.contradicted(clear, n, room)),
+        noise,
+        float(further) / n,
+        Background.of(float(further), float(far), n, d) if odd else None,
+        shells.partition.edges,
+        shells.by_shell(shells.seen),
+        shells.by_shell(shells.predicted),
+        tuple(np.sqrt(shells.by_shell(np.full(len(shells.seen), shells.sd**2))).tolist()),
+        n,
+    )
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Released counts (regions,) of noise `sd`, and those that the model predicts of so many rows.
+
+    Rows of one person are alike: counts vary by sampling `clumped` times as much as those of rows by themselves.
+    """
+
+    partition: ComponentShells
+    seen: np.ndarray
+    predicted: np.ndarray
+    sd: float
+    rows: float
+    clumped: float = 1.0
+
+    @property
+    def excess(self) -> np.ndarray:
+        """Rows above what the model predicts."""
+        return np.asarray(self.seen - self.predicted)
+
+    def inner(self, clear: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of the shells of components that are `clear`, and those predicted: (components, shells)."""
+        inner = len(self.seen) - self.partition.shared
+        seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
+        return seen[clear], predicted[clear]
+
+    def contradicted(self, clear: np.ndarray, n: float, room: float = 0.0) -> bool:
+        """Tell whether counts of a component that is `clear` contradict the model of n rows by themselves.
+
+        Among those of all others noise hid two components in one. There are two tests of each component. `room` is for
+        rows that the last round left out.
+        """
+        chance = _BY_CHANCE / (2 * len(clear))
+        judged = (divergence(*each, self.sd, n, self.clumped, chance) for each in zip(*self.inner(clear), strict=True))
+        return any(found > limit + room for found, limit in judged)
+
+    def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
+        """Counts of all components together."""
+        inner = len(counts) - self.partition.shared
+        return (*counts[:inner].reshape(-1, self.partition.own).sum(axis=0).tolist(), *counts[inner:].tolist())
+
+
+def counted(
+    curator: Curator, partitions: tuple[ComponentShells, ...], model: Mixture, public: np.ndarray, ask: Ask
+) -> list[Counted]:
+    """Count private rows over partitions, beside what a model predicts: one for each partition.
+
+    Args:
+        curator: the run.
+        partitions: in standard coordinates.
+        model: in the table's own units.
+        public: rows (m, d), whose lattices the drawn rows are put on.
+        ask: for the counts.
+
+    Privacy: one `JointCounts`, mu^2 <= ask.price.
+    """
+    question = JointCounts.priced(partitions, ask.price)
+    # what a model predicts is public, so it is worked out while the charge is written
+    with ThreadPoolExecutor(1) as beside:
+        shares = beside.submit(_shares, question, model, public)
+        answer = curator.release(question, ask.label)
+    asked, sd = answer.question, bounding_sd(answer.question, "count")
+    # a resumed run answers the question that was paid for
+    share = shares.result() if asked.partitions == question.partitions else _shares(asked, model, public)
+    rows = whole_rows(curator.size, answer.values["count"], sd, float(share.sum()))
+    seen, predicted = asked.split(answer.values["count"]), asked.split(rows * share)
+    clumped = curator.size.widening**2
+    return [Counted(*each, sd, rows, clumped) for each in zip(asked.partitions, seen, predicted, strict=True)]
+
+
+def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
+    """Share of the rows of a model in each region, by rows that are drawn from it, half of them in each thread."""
+    with ThreadPoolExecutor(2) as threads:
+        return np.asarray(sum(threads.map(partial(_drawn_counts, question, model, public), range(2))) / DRAWN)
+
+
+def _drawn_counts(question: JointCounts, model: Mixture, public: np.ndarray, seed: int) -> np.ndarray:
+    """Counts of half of the drawn rows."""
+    drawn = drawn_rows(model, public, DRAWN // 2, seed)
+    blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, len(drawn), _BLOCK))
+    with row_by_row():
+        return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)))
+
+
+def divergence(
+    seen: np.ndarray, predicted: np.ndarray, sd: float, n: float, clumped: float = 1.0, chance: float = _BY_CHANCE
+) -> tuple[float, float]:
+    """Divergence of released counts from predicted ones, and its limit where the model fits.
+
+    Released counts vary by the noise of sd `sd` and by sampling, `clumped` times as much as counts of independent rows;
+    the predicted ones because so many rows were drawn.
+    The sum of squares less these variances is zero in the mean for the right model, and spread like a chi-square
+    variable of the same first two moments (Satterthwaite 1946). Counts below four sds of the noise are weighed as if
+    they were that large.
+    """
+    from scipy.special import chdtri
+
+    if not len(seen):
+        return 0.0, _LIMIT
+    variance = sd**2 + predicted * (clumped + n / DRAWN)
+    least = np.maximum(predicted, 4 * sd)
+    found = float((((seen - predicted) ** 2 - variance) / least).sum()) / n
+    parts = variance / least
+    unit = float((parts**2).sum() / parts.sum())
+    freedom = float(parts.sum()) / unit
+    return found, _LIMIT + unit * float(chdtri(freedom, chance) - freedom) / n

@@ -1,0 +1,177 @@
+"""Turn seeds in subspaces into a start in R^d: seeding, a private partition, two coarse private answers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.curator import Answer, Curator
+from pubpriv.data.questions import Moments
+from pubpriv.data.regions import Cells, Refined, View
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture._linear import clip_radius, floored, one_thread
+from pubpriv.estimators.mixture._pca import Subspaces
+from pubpriv.estimators.mixture._seeding import Seeds, allocate, spherical
+from pubpriv.estimators.mixture._supercluster import Groups
+from pubpriv.estimators.mixture.rounds import MOMENT_SHARES
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
+
+_ENOUGH = 8.0
+"""An answer moves a cell only if its noisy count exceeds this many noise standard deviations."""
+
+
+@step(title="seeding")
+@one_thread
+def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
+    """Spherical seeds of the public points in the released subspaces; post-processing, free.
+
+    Raises:
+        ValueError: the groups cannot hold k components between them.
+    """
+    points = [_project(groups, subspaces, group) for group in range(groups.count)]
+    clustered = groups.count == 1 and len(set(groups.counted)) == n_components
+    found = [spherical(points[0], np.array(groups.counted))] if clustered else allocate(points, n_components)
+    if found is None:
+        raise ValueError("the public points cannot hold that many components")
+    weights = np.concatenate([f.weights * len(groups.of(g)) for g, f in enumerate(found)])
+    return Seeds(
+        tuple(g for g, f in enumerate(found) for _ in f.weights),
+        tuple(tuple(row) for f in found for row in f.centers.tolist()),
+        tuple(value for f in found for value in f.variances.tolist()),
+        tuple((weights / weights.sum()).tolist()),
+    )
+
+
+@step(title="partition", private=True)
+@one_thread
+def locate(
+    curator: Curator,
+    scaling: Scaling,
+    groups: Groups,
+    subspaces: Subspaces,
+    seeds: Seeds,
+    asks: tuple[Ask | None, Ask],
+) -> Mixture:
+    """Move the seeds to the private rows, first in their subspaces, then in R^d: spherical components.
+
+    Two joint releases of count, sum and squared norm per cell; without the first ask there is only the second, about
+    cells that public rows made. Components keep their group's units, so "spherical" means proportional to the group's
+    public column variances.
+
+    Privacy: two `Moments` questions over partitions, mu^2 <= the two asks' prices.
+    """
+    if asks[0] is not None:
+        seeds = _move(curator, scaling, groups, subspaces, seeds, asks[0])
+    partition = _partition(scaling, groups, subspaces, seeds)
+    k, d = len(seeds.groups), len(groups.points[0])
+    units = np.array(groups.units)[list(seeds.groups)]
+    centers, variances, counts = _public_cells(scaling, groups, subspaces, seeds, partition)
+    reach = np.sqrt(variances * (1 + 1 / np.maximum(counts, 1)))
+    frames = tuple(scaling.frame(c, np.diag(1 / (s * u))) for c, s, u in zip(centers, reach, units, strict=True))
+    radii = (clip_radius(d, 1.15),) * k
+    question = Moments.priced(partition, frames, radii, asks[1].price, MOMENT_SHARES)
+    answer = curator.release(question, asks[1].label)
+    seen = _Cells.of(answer, k)
+    centers = np.where(seen.enough[:, None], centers + reach[:, None] * units * seen.shift, centers)
+    variances = np.where(seen.enough, reach**2 * seen.spread(0.1, 2.0), variances)
+    covariances = [floored(np.diag(v * u**2), FLOOR * u**2) for v, u in zip(variances, units, strict=True)]
+    return Mixture.of(seen.weights, centers, covariances)
+
+
+def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask) -> Seeds:
+    """Centers, variances and weights of the cells in the subspaces, from one release."""
+    partition = _partition(scaling, groups, subspaces, seeds)
+    k, ell = len(seeds.groups), len(seeds.centers[0])
+    radius = clip_radius(ell, 1.3) * (1 + k / len(groups.points)) ** 0.5
+    frames = tuple(frame for cells in partition.inner for frame in cells.frames)
+    answer = curator.release(Moments.priced(partition, frames, (radius,) * k, ask.price, MOMENT_SHARES), ask.label)
+    seen = _Cells.of(answer, k)
+    centers, variances = np.array(seeds.centers), np.array(seeds.variances)
+    centers = np.where(seen.enough[:, None], centers + np.sqrt(variances)[:, None] * seen.shift, centers)
+    variances = np.where(seen.enough, variances * seen.spread(0.25, 4.0), variances)
+    return Seeds(
+        seeds.groups, tuple(map(tuple, centers.tolist())), tuple(variances.tolist()), tuple(seen.weights.tolist())
+    )
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """An answer about k cells: counts of at least 1, means and variances of z, their blur, and which stand out."""
+
+    counts: np.ndarray
+    shift: np.ndarray
+    variances: np.ndarray
+    blur: np.ndarray  # noise sd of a variance
+    enough: np.ndarray
+
+    @classmethod
+    def of(cls, answer: Answer, k: int) -> "_Cells":
+        counts, noise = np.maximum(answer.values["count"], 1.0), answer.question.noise()
+        shift = answer.values["sum"].reshape(k, -1) / counts[:, None]
+        d = shift.shape[1]
+        # a noisy mean is longer than the mean
+        square = (shift**2).sum(axis=1) - (noise["sum"].reshape(k, -1) ** 2).sum(axis=1) / counts**2
+        variances = (answer.values["square"] / counts - square) / d
+        enough = answer.values["count"] > _ENOUGH * noise["count"]
+        return cls(counts, shift, variances, noise["square"] / counts / d, enough)
+
+    def spread(self, low: float, high: float) -> np.ndarray:
+        """Variance of z per coordinate, where 1 was assumed: drawn to that by what noise explains of the difference.
+
+        It is kept within a factor of what was assumed. A component that noise made ten times too narrow was clipped,
+        and one round did not bring it back.
+        """
+        far = self.variances - 1
+        believed = np.maximum(0.0, 1 - self.blur**2 / np.maximum(far**2, 1e-12))
+        return np.asarray(np.clip(1 + believed * far, low, high))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Shares of the counts."""
+        return np.asarray(self.counts / self.counts.sum())
+
+
+def _project(groups: Groups, subspaces: Subspaces, group: int) -> np.ndarray:
+    points, unit = groups.of(group), np.array(groups.units[group])
+    return np.asarray((points - points.mean(axis=0)) / unit @ np.array(subspaces.bases[group]).T)
+
+
+def _partition(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds) -> Refined:
+    """The group of the nearest public point, then the likeliest spherical seed of its subspace."""
+    inner = []
+    for group in range(groups.count):
+        unit, basis = np.array(groups.units[group]), np.array(subspaces.bases[group])
+        mean = groups.of(group).mean(axis=0)
+        frames, offsets = [], []
+        for owner, center, variance, weight in zip(
+            seeds.groups, seeds.centers, seeds.variances, seeds.weights, strict=True
+        ):
+            if owner == group:
+                origin = mean + unit * (basis.T @ np.array(center))
+                frames.append(scaling.frame(origin, basis / unit / np.sqrt(variance)))
+                offsets.append(float(np.log(weight) - len(basis) / 2 * np.log(variance)))
+        inner.append(Cells(tuple(frames), tuple(offsets)))
+    return Refined(groups.partition(scaling), tuple(inner))
+
+
+def _public_cells(
+    scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, partition: Refined
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Public mean, spherical variance and number of public points of each cell, in standard coordinates."""
+    points, units = np.array(groups.points), np.array(groups.units)
+    labels = partition.assign(View(scaling.restore(points).T))
+    k, d = len(seeds.groups), points.shape[1]
+    centers, variances = np.empty((k, d)), np.full(k, np.nan)
+    for j, group in enumerate(seeds.groups):
+        own = points[labels == j]
+        if len(own) >= 1:
+            centers[j] = own.mean(axis=0)
+        else:
+            basis = np.array(subspaces.bases[group])
+            centers[j] = groups.of(group).mean(axis=0) + units[group] * (basis.T @ np.array(seeds.centers[j]))
+        if len(own) >= 2:
+            variances[j] = (own.var(axis=0, ddof=1) / units[group] ** 2).mean()
+    usable = np.isfinite(variances) & (variances > 0)
+    typical = np.median(variances[usable]) if usable.any() else 1.0
+    return centers, np.where(usable, variances, typical), np.bincount(labels[labels >= 0], minlength=k)

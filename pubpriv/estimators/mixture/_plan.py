@@ -1,0 +1,375 @@
+"""What a run will ask and what each question may cost, fixed before a private row is read.
+
+All decisions here use public facts: n, d, m, k, the budget and the regime found in the public rows. The
+driver executes this object; pricing a run without running it is this object too. A run that looks for k makes a
+second plan when it has found it: both ask the same until then, and both have the same sum.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+from pubpriv.data.balls import Cylinder
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.pairs import PairBins
+from pubpriv.data.questions import BoundedScore, Counts, JointCounts, LiftedGram, Moments, Question
+from pubpriv.data.regions import Cells, NearestPoint
+from pubpriv.data.uncovered import Uncovered
+from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
+from pubpriv.estimators.mixture._fit_regions import shells_about, shells_along, shells_inside
+from pubpriv.estimators.mixture._outside import cut, hides_many, outside_end
+from pubpriv.estimators.mixture._supercluster import Regime
+from pubpriv.estimators.mixture.rounds import (
+    CROWD,
+    MOMENT_SHARES,
+    UNTRUSTED,
+    measuring_rounds,
+    round_question,
+    settling_rounds,
+    spectral_noise,
+)
+from pubpriv.privacy.budgets import Purse
+
+_GUARD = Fraction(4, 100)
+_FIT = Fraction(2, 100)
+"""Share of counts that tell whether the model fits, of which there are two kinds: counts take little."""
+
+_PCA = Fraction(8, 100)
+_SEARCH = Fraction(6, 100)
+"""Share of finding k, in equal parts over the numbers of components that are tried: counts take little."""
+
+SUPPORT, UNCOVERED, ABSENT = "public-support", "uncovered", "absent-component"
+_COVERAGE = {SUPPORT: Fraction(2, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fraction(2, 100)}
+"""Shares of asking what the public rows have that the private ones lack, and the other way round; see `coverage`."""
+
+_VISIBLE = 0.05
+"""Coverage is asked for where this share of the private rows would stand out by six sds of the noise."""
+
+SURELY_FEW = 4.0
+"""Public rows that stand alone are left out only if so many noise sds fewer private rows are near them than should be;
+so support is asked for where more should be."""
+
+_COARSE = Fraction(7, 100)
+_EXPLAINED = Fraction(3, 100)
+"""Share of counts about the first round, of two kinds: whether a ladder of models is worth its price."""
+
+_TELLING = 0.5
+"""... which are no test from this spectral noise in the first round on: the noise is what does not fit."""
+
+_HOME = Fraction(1, 4)
+"""Share of the last round that goes to one more before it, where the round before that still moved a component far."""
+
+_EXPLORE = Fraction(1, 2)
+_PICK = Fraction(15, 1000)
+_STARTS = 3
+
+
+@public_value
+@dataclass(frozen=True)
+class MixturePlan(Plan):
+    """Questions of a run of `estimate_mixture`.
+
+    Attributes:
+        regime: see `Regime`.
+        n_components: k; most that it may be while it is looked for.
+        covariance_type: of the rounds.
+        most: most components that are looked for; 0: k is known.
+        noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
+        guard: between the private and the public model.
+        coverage: what is asked, or was, before clustering, by name; see `coverage_questions`.
+        fit: whether the released model fits.
+        pca: of private subspaces; None: none are asked for.
+        search: whether there are `most` components, one fewer, and so on down to two.
+        subspace, space: where components are located; None: not there.
+        starts: rounds of each public start of overlapping components.
+        picks: of each start but the first against the best before it.
+        rounds: that measure.
+        explained: whether the first round explains the rows; None: no ladder is climbed.
+        several: components of the public model whose cells are counted.
+        divided: two rounds in the place of the last one, where the round before still moved a component far; (): never.
+    """
+
+    regime: str
+    n_components: int
+    covariance_type: str
+    most: int
+    noise: float
+    guard: Ask
+    coverage: tuple[Ask, ...]
+    fit: Ask
+    pca: Ask | None
+    search: tuple[Ask, ...]
+    subspace: Ask | None
+    space: Ask | None
+    starts: tuple[tuple[Ask, ...], ...]
+    picks: tuple[Ask, ...]
+    rounds: tuple[Ask, ...]
+    explained: Ask | None = None
+    several: int = 0
+    divided: tuple[Ask, ...] = ()
+
+    @property
+    def longer(self) -> "MixturePlan":
+        """The same with one more round: the last one is divided."""
+        asks, rounds = ((*some[:-1], *self.divided) for some in (self.asks, self.rounds))
+        noise = self.noise * math.sqrt(self.rounds[-1].rho / self.divided[-1].rho)
+        return replace(self, asks=asks, rounds=rounds, noise=noise, divided=())
+
+    @property
+    def loud(self) -> bool:
+        """Only weights, means and scale can be trusted, as far as is known beforehand."""
+        return self.noise > UNTRUSTED
+
+    @property
+    def dimension(self) -> int:
+        """Directions that a private subspace would have: k, or the most that it may be."""
+        return self.most or self.n_components
+
+    @classmethod
+    def of(
+        cls,
+        purse: Purse,
+        n: int,
+        d: int,
+        k: int,
+        regime: str = Regime.SCARCE,
+        covariance_type: str = "full",
+        most: int = 0,
+        groups: int = 1,
+        coverage: tuple[str, ...] = (),
+        several: int = 0,
+    ) -> "MixturePlan":
+        """Make the plan of a run on n rows of d columns with k components.
+
+        Args:
+            purse: the method's share.
+            n: private rows.
+            d: columns.
+            k: components; while k is looked for: `most`.
+            regime: `overlapping`, `separated-scarce` or `separated-ample`.
+            covariance_type: as `MixtureSettings` has it.
+            most: most components that are looked for; 0: k is known.
+            groups: of public rows, each with a subspace of its own.
+            coverage: of `coverage_questions`, those that are asked.
+            several: components of the public model whose cells are counted before a ladder; 0: none is climbed.
+        """
+        blanks = Blanks(d, k, covariance_type, n)
+        before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
+        if regime == Regime.OVERLAPPING:
+            shares = _overlapping(worth_of(purse, blanks.round, CROWD), n / k, blanks, before)
+        else:
+            ample = regime == Regime.AMPLE
+            worth = worth_of(purse, blanks.round, CROWD)
+            shares = _separated(worth, n / k, blanks, before, most, most or k, ample, groups, several)
+        asks = split_purse(purse, "mixture", shares, CROWD)
+        starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
+        return cls(
+            asks=tuple(asks.values()),
+            regime=regime,
+            n_components=k,
+            covariance_type=covariance_type,
+            most=most,
+            noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+            guard=asks["guard"],
+            coverage=tuple(asks[name] for name in coverage),
+            fit=asks["fit"],
+            pca=asks.get("pca"),
+            search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1))
+            if regime != Regime.OVERLAPPING
+            else (),
+            subspace=asks.get("coarse/subspace"),
+            space=asks.get("coarse/space"),
+            starts=tuple(
+                tuple(asks[name] for number in (1, 2) if (name := f"start-{start}/round-{number}") in asks)
+                for start in starts
+            ),
+            picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
+            rounds=tuple(ask for name, ask in asks.items() if name.startswith(("settle-", "round-"))),
+            explained=asks.get("explained"),
+            several=several,
+            divided=_divided(purse, [*asks.values()][-1], n / k, blanks),
+        )
+
+
+_Shares = dict[str, tuple[Fraction, Blank]]
+"""Shares by name, in the order of the run."""
+
+
+@dataclass(frozen=True)
+class Blanks:
+    """What makes the questions of k components of d columns, about nothing.
+
+    Attributes:
+        d: columns.
+        k: components.
+        covariance_type: of the rounds.
+        n: private rows.
+    """
+
+    d: int
+    k: int
+    covariance_type: str
+    n: int
+
+    @property
+    def frame(self) -> Frame:
+        """A frame that maps nothing."""
+        return Frame((0.0,) * self.d)
+
+    def coverage(self, name: str) -> Blank:
+        """Where public rows have no private ones near, and private rows no public ones."""
+        if name == SUPPORT:
+            halves = NearestPoint(self.frame, ((0.0,) * self.d, (1.0,) * self.d), (0, 1))
+            return lambda ask: Counts.priced(halves, ask.price)
+        kind, ball = (LiftedGram, Cylinder(self.frame, 1.0)) if name == ABSENT else (Moments, None)
+        regions = Uncovered(self.frame, ((0.0,) * self.d,), (1.0,), ball)
+        return lambda ask: kind.priced(regions, (self.frame,), (1.0,), ask.price, MOMENT_SHARES)
+
+    def pca(self, groups: int) -> Blank:
+        """The second moments of groups."""
+        return lambda ask: LiftedGram.second_moment(*_regions(self.frame, groups), ask.price)
+
+    def search(self, tried: int) -> Blank:
+        """How rows lie between the seeds of so many components."""
+        return lambda ask: Counts.priced(PairBins(self.frame, ((0.0,) * self.d,) * tried), ask.price)
+
+    def locate(self, dimension: int) -> Blank:
+        """Where components are in so many dimensions."""
+        flat = Frame((0.0,) * self.d, ((0.0,) * self.d,) * dimension)
+        return lambda ask: Moments.priced(*_regions(flat, self.k), ask.price, MOMENT_SHARES)
+
+    def explained(self, count: int) -> Blank:
+        """How far rows lie from their components, and how they lie in the cells of another model."""
+        shells = shells_about(self._cells(self.k)), shells_inside(self._cells(count))
+        return lambda ask: JointCounts.priced(shells, ask.price)
+
+    def score(self, ask: Ask) -> Question:
+        """Which of two models is better."""
+        one = Cells((self.frame,), (0.0,))
+        return BoundedScore.priced(one, one, 1.0, ask.price)
+
+    def fit(self, ask: Ask) -> Question:
+        """How far rows lie from their components, and how far along one axis."""
+        line = Frame((0.0,) * self.d, ((0.0,) * self.d,))
+        cells = self._cells(self.k)
+        return JointCounts.priced((shells_about(cells), shells_along(cells, (line,) * self.k)), ask.price)
+
+    @property
+    def checks(self) -> "_Shares":
+        """What is asked about the model when it is made, and first set aside: the guard, and whether it fits."""
+        return {"guard": (_GUARD, self.score), "fit": (_FIT, self.fit)}
+
+    def round(self, ask: Ask) -> Question:
+        """Counts, sums and second moments of components."""
+        regions, frames, _ = _regions(self.frame, self.k)
+        return round_question(self.covariance_type, regions, frames, ask)
+
+    def last(self, ask: Ask, measured: bool = True) -> Question:
+        """The same, and how many rows are no component's, if noise lets it; `measured`: a round came before."""
+        cells, frames, _ = _regions(self.frame, self.k)
+        regions = cut(cells, outside_end(self.n, self.d, measured), ask)
+        question = round_question(self.covariance_type, regions, frames, ask)
+        return self.round(ask) if hides_many(question, self.n) else question
+
+    def _cells(self, count: int) -> Cells:
+        return _regions(self.frame, count)[0]
+
+
+def coverage_questions(purse: Purse, n: int, k: int, alone: float) -> tuple[str, ...]:
+    """Name the questions by which private rows may tell what the public ones lack, or have too many of.
+
+    None for one component, which takes whatever there is, and where the noise would hide a component. No question of
+    support where noise would hide as many rows as there should be.
+
+    Args:
+        purse: the method's share.
+        n: private rows.
+        k: components, or the most that there may be.
+        alone: `Outline.crowd`.
+    """
+    if k < 2 or 6 * _count_sd(purse, _COVERAGE[UNCOVERED] * MOMENT_SHARES[0]) > _VISIBLE * n:
+        return ()
+    telling = alone * n > SURELY_FEW * _count_sd(purse, _COVERAGE[SUPPORT])
+    return (SUPPORT, UNCOVERED, ABSENT) if telling else (UNCOVERED, ABSENT)
+
+
+def _count_sd(purse: Purse, share: Fraction) -> float:
+    """Tell the noise of counts over a partition that are asked for such a share of the budget; louder in a pure run."""
+    return math.sqrt((2 if purse.radial else 1) / purse.worth(float(share), float(CROWD)))
+
+
+def _separated(
+    worth: Worth,
+    count: float,
+    blanks: Blanks,
+    before: _Shares,
+    most: int,
+    ell: int,
+    ample: bool,
+    groups: int,
+    several: int,
+) -> _Shares:
+    d = blanks.d
+    shares: _Shares = blanks.checks | before
+    rest = 1 - _taken(shares)
+    if d > ell and not ample:
+        shares["pca"] = _PCA * rest, blanks.pca(groups)
+    for k in range(most, 1, -1):
+        shares[f"components-{k}"] = _SEARCH / (most - 1) * rest, blanks.search(k)
+    if not ample:
+        shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
+    shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
+    terms = worth, d, count, blanks.covariance_type, blanks.round
+    shares |= settling_rounds(*terms)
+    rounds = measuring_rounds(1 - _taken(shares), *terms)
+    if several and len(rounds) > 1:
+        (first, _), (second, _) = rounds.values()
+        if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < _TELLING:
+            shares |= {
+                "round-1": rounds["round-1"],
+                "explained": (_EXPLAINED, blanks.explained(several)),
+                "round-2": (second - _EXPLAINED, blanks.last),
+            }
+            return shares
+    *_, (name, (share, _)) = rounds.items()
+    return shares | rounds | {name: (share, partial(blanks.last, measured=len(rounds) > 1))}
+
+
+def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) -> _Shares:
+    shares: _Shares = blanks.checks | before
+    rest = 1 - _taken(shares)
+    # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
+    noise = spectral_noise(worth(float(_EXPLORE * rest)), blanks.d, count, blanks.covariance_type)
+    rounds = 1 if noise > UNTRUSTED else 2
+    for start in range(1, _STARTS + 1):
+        for number in range(1, rounds + 1):
+            shares[f"start-{start}/round-{number}"] = _EXPLORE * rest / (rounds * _STARTS), blanks.round
+    for start in range(2, _STARTS + 1):
+        shares[f"pick-{start}"] = _PICK * rest, blanks.score
+    shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
+    return shares | {"round-3": (1 - _taken(shares), blanks.last)}
+
+
+def _divided(purse: Purse, last: Ask, count: float, blanks: Blanks) -> tuple[Ask, ...]:
+    """Divide the last round in two, if the first of them is still quiet enough to bring components home."""
+    part = purse.part(last.price)
+    # components that were on their way may still be wider than they were taken to be
+    shares: _Shares = {
+        "home/round-1": (_HOME, blanks.round),
+        "home/round-2": (1 - _HOME, partial(blanks.last, measured=False)),
+    }
+    asks = tuple(split_purse(part, "mixture", shares).values())
+    quiet = spectral_noise(asks[0].rho, blanks.d, count, blanks.covariance_type) < _TELLING
+    return asks if quiet else ()
+
+
+def _taken(shares: _Shares) -> Fraction:
+    return sum((share for share, _ in shares.values()), Fraction(0))
+
+
+def _regions(frame: Frame, count: int) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
+    """A partition into so many regions, with a frame and a radius for each."""
+    frames = (frame,) * count
+    return Cells(frames, (0.0,) * count), frames, (1.0,) * count

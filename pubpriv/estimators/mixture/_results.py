@@ -1,0 +1,226 @@
+"""What leaves a run: the model in the data's own units, its errors, and what a reader should know of it.
+
+Standard errors have two parts: sampling by plug-in, privacy from the noise that was drawn. Both condition on the
+assignment of records to components: where components overlap, what their borders add is not counted. Of n rows that
+were counted, for a component with released count N, covariance Sigma, and frame covariance F (its records were whitened
+by F^(-1/2)), among k components:
+
+| of | sampling variance | privacy variance |
+|---|---|---|
+| weight w | w (1 - w) / n | ((1 - w)^2 + (k - 1) w^2) (sd of a count / n)^2 |
+| mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
+| covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
+
+These are the fourth moments of Gaussian rows; where all columns count, errors of means and variances are those of
+clipped counts (see `count_errors`). What is not known of tails of components, or of odd rows among theirs, is a third
+part of errors of means and covariances, `clipping` (see `tails` and `outside`). Where columns count and too few rows
+tell by which law, it is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._count_errors import Clip, count_errors
+from pubpriv.estimators.mixture._counts import CountLaws
+from pubpriv.estimators.mixture._outside import Outside, Tails
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.released.estimate import method_name, provenance_of
+from pubpriv.released.histograms import public_part
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.law import Mixture
+
+_LAW_UNKNOWN = 1.2
+"""Of counts: laws of tails are for columns that are none."""
+
+
+def released(
+    chosen: Mixture,
+    last: Round | None,
+    curator: Curator,
+    rows: PublicTable,
+    scaling: Scaling,
+    method: str,
+    diagnostics: dict[str, Any],
+    found: bool = True,
+    blunt: bool = False,
+) -> MixtureEstimate:
+    """The model in the data's own units, components by falling weight; `blunt`: see `Fit.blunt`."""
+    chosen = scaling.straight(chosen)
+    frames = scaling.cells(last.start).frames if last else ()
+    last = _straight(last, scaling) if last else None
+    weights, means, covariances = chosen.arrays
+    order = np.argsort(-weights, kind="stable")
+    location, scale = np.array(scaling.location), np.array(scaling.scale)
+    kind = diagnostics.get("covariance_type", "full")
+    own = covariances[order] * np.outer(scale, scale)
+    mixture = Mixture.of(
+        weights[order] / weights.sum(),
+        location + scale * means[order],
+        _exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
+    )
+    statement = curator.statement()
+    errors = _standard_errors(last, order, scaling, len(rows.rows), chosen)
+    errors = curator.size.widened(errors) if last else errors
+    laws = CountLaws.of(mixture, rows.rows) if last else None
+    if last and laws is not None:
+        laws = laws.in_force(mixture)
+        errors = count_errors(errors, laws, mixture, _clip(last, frames, order))
+        if kind != "spherical" and laws.two_valued:
+            errors["covariances"] = _of_two_values(errors, laws, mixture, len(rows.rows), last, order)
+    if last and last.outside is not None and last.outside.seen:
+        errors["covariances"]["clipping"] = _among(last.outside, own, order)
+    if last and last.tails is not None:
+        errors = _with_tails(last.tails, errors, own, order)
+    elif blunt and last:
+        errors["covariances"] = _wider(**errors["covariances"])
+    return MixtureEstimate(
+        mixture=mixture,
+        columns=curator.columns,
+        method=method_name(method, statement),
+        converged=found,
+        standard_errors=_shaped_errors(errors, kind),
+        privacy=statement.to_json(),
+        provenance=provenance_of(statement, curator.size, rows),
+        public=public_part(rows),
+        diagnostics=diagnostics,
+    )
+
+
+def _straight(last: Round, scaling: Scaling) -> Round:
+    """Give what errors need of a round in coordinates of columns."""
+    if not scaling.shape:
+        return last
+    return replace(last, mixture=scaling.straight(last.mixture), start=scaling.straight(last.start))
+
+
+def _standard_errors(
+    last: Round | None, order: np.ndarray, scaling: Scaling, m: int, chosen: Mixture
+) -> dict[str, Any]:
+    """{"weights" (k,), "means" (k, d), "covariances" (k, d, d)}: {"sampling", "privacy"}, in the data's units.
+
+    Args:
+        last: the round that was released, or None where the public model was kept: then no private row entered
+            the estimate, privacy errors are zero, and sampling errors are those of m public rows.
+        order: components by falling weight.
+        scaling: of the standard coordinates.
+        m: public rows.
+        chosen: the model in coordinates of columns.
+    """
+    weights, _, covariances = (values[order] for values in chosen.arrays)
+    counts = np.array(last.counts)[order] if last else np.maximum(weights * m, 1.0)
+    size = last.rows if last else m
+    frames = np.array(last.frames)[order] if last else np.zeros_like(covariances)
+    count_sd, sum_sd, moment_sd = (last.count_sd, last.sum_sd, last.moment_sd) if last else (0.0, 0.0, 0.0)
+    scale = np.array(scaling.scale)
+    own, by = np.einsum("kii->ki", covariances), np.einsum("kii->ki", frames)
+    per = counts[:, None, None]
+    return {
+        "weights": {
+            "sampling": np.sqrt(weights * (1 - weights) / size),
+            # a weight is a count over the sum of counts, whose noise is shared
+            "privacy": count_sd / size * np.sqrt((1 - weights) ** 2 + (len(weights) - 1) * weights**2),
+        },
+        "means": {
+            "sampling": scale * np.sqrt(own / counts[:, None]),
+            "privacy": scale * np.sqrt(by) * sum_sd / counts[:, None],
+        },
+        "covariances": {
+            "sampling": np.outer(scale, scale) * np.sqrt((own[:, :, None] * own[:, None, :] + covariances**2) / per),
+            "privacy": np.outer(scale, scale)
+            * np.sqrt((by[:, :, None] * by[:, None, :] + frames**2) / 2)
+            * moment_sd
+            / per,
+        },
+    }
+
+
+def _clip(last: Round, frames: tuple[Frame, ...], order: np.ndarray) -> Clip:
+    """Tell how a round clipped the rows of components, in `order`; its frames are not."""
+    return Clip(tuple(frames[j] for j in order), last.radius, last.moment_sd / np.array(last.counts)[order])
+
+
+def _of_two_values(
+    errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int, last: Round, order: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Give variances that means of two-valued columns determine the errors that these bring, to the second order.
+
+    Private rows may have further values that m public rows are too few to show: as often as those of Poisson's law,
+    whose variance is larger by the square of its mean, as likely as it is that no public row has one in that column.
+    They would have been measured, too: where private rows are many, there is no room for so much.
+    """
+    weights, means, _ = mixture.arrays
+    chances, steps, parts = laws.chances(means), np.array(laws.steps), {}
+    unseen = steps**2 * chances**2 * np.exp(-m * (weights @ chances**2) / 2)
+    if last.hidden:
+        unseen = np.minimum(unseen, np.array(last.hidden)[order])
+    for name, found in errors["covariances"].items():
+        off, part = errors["means"][name], found.copy()
+        own = np.einsum("kii->ki", part)
+        brought = np.hypot((1 - 2 * chances) * steps * off, np.sqrt(2) * off**2)
+        if name == "sampling":
+            brought = np.hypot(brought, unseen)
+        own[:] = np.where(laws.two_valued, brought, own)
+        parts[name] = part
+    return parts
+
+
+def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Error (k, d, d) of what odd rows among those of components add to covariances (k, d, d), both in `order`."""
+    roots = np.sqrt(np.einsum("kii->ki", covariances))
+    return np.asarray(np.array(outside.unsure)[order, None, None] * roots[:, :, None] * roots[:, None, :])
+
+
+def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, order: np.ndarray) -> dict[str, Any]:
+    """Give errors what is not known of the tails of components; covariances (k, d, d), all in `order`."""
+    means, found = errors["means"], errors["covariances"]
+    roots = np.sqrt(np.einsum("kii->ki", covariances))
+    lost = tails.unsure * roots[:, :, None] * roots[:, None, :]
+    factors = np.array(tails.factors)[order, None, None]
+    parts = {
+        "means": {**means, "clipping": tails.shift * roots},
+        "covariances": {
+            **found,
+            "privacy": found["privacy"] * factors,
+            "clipping": np.hypot(found.get("clipping", 0.0), lost),
+        },
+    }
+    return errors | parts
+
+
+def _wider(sampling: np.ndarray, privacy: np.ndarray, **other: np.ndarray) -> dict[str, np.ndarray]:
+    """Count as sampling what makes both parts together wider by `_LAW_UNKNOWN`."""
+    wider = np.sqrt(sampling**2 + (_LAW_UNKNOWN**2 - 1) * (sampling**2 + privacy**2))
+    return {"sampling": wider, "privacy": privacy, **other}
+
+
+def _shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Standard errors of a released model of that type: entries that are zero by choice have none.
+
+    `errors` are those of full covariances; one variance for d columns has a sampling error smaller by sqrt(d).
+    """
+    if kind in ("full", "auto"):
+        return errors
+    parts = {}
+    for name, found in errors["covariances"].items():
+        d = found.shape[-1]
+        own = np.einsum("kii->ki", found)
+        if kind == "spherical":
+            own = np.sqrt((own**2).mean(axis=1, keepdims=True)) * np.ones(d) / (d**0.5 if name == "sampling" else 1.0)
+        parts[name] = own[:, :, None] * np.eye(d)
+    return errors | {"covariances": parts}
+
+
+def _exact(covariances: np.ndarray, kind: str) -> np.ndarray:
+    """Covariances (k, d, d) in the data's own units, to the last bit of that type."""
+    if kind in ("full", "auto"):
+        return covariances
+    own = np.einsum("kii->ki", covariances)
+    if kind == "spherical":
+        own = own.mean(axis=1, keepdims=True) * np.ones(own.shape[1])
+    return np.asarray(own[:, :, None] * np.eye(own.shape[1]))

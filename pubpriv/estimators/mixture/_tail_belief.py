@@ -1,0 +1,180 @@
+"""How much each law of tails is believed, by released counts and public rows, and what follows for an estimate."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.estimators.gaussian.clipping import mean_constants
+from pubpriv.estimators.gaussian.tail_belief import prior
+from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
+from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts
+
+_GAUSSIAN = 0.65
+"""Prior chance that rows of components are Gaussian: that of a single Gaussian's rows is .4, but of rows in groups the
+tails that these make together are explained."""
+
+_AT_MOST = 3.0
+"""Public rows change the weight of a law against the Gaussian's by this power of e at most, up or down: private ones
+may be of another law."""
+
+_SCALES = np.linspace(-0.3, 0.8, 56)
+"""Logarithms of scales of a law at which rows are clipped and counted."""
+
+_STEPS = np.linspace(-2.0, 2.0, 5)
+"""Scales are uncertain: so many of their sds from the likeliest one are tried."""
+
+_HARDLY_A_ROW = 1e-9
+"""Least share of rows that components are taken to hold."""
+
+_HELD, _OF_TAILS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 40
+"""Intervals hold this share of what is believed, of long tails the second one, since there are others than those that
+are tried; and reach so many errors to either side, found in so many steps."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What laws are held against.
+
+    Attributes:
+        counts: released.
+        drawn: rows that stand for laws.
+        lengths: (m,) of the public rows.
+        components: how many there are.
+        level: mean squared length of rows that count for components, clipped, as released.
+        unsure: relative sd of the scale that this tells.
+        n: private rows.
+        clumped: by how much more counts vary by sampling than those of independent rows.
+    """
+
+    counts: TailCounts
+    drawn: DrawnRows
+    lengths: np.ndarray
+    components: int
+    level: float
+    unsure: float
+    n: int
+    clumped: float
+
+
+@dataclass(frozen=True)
+class TailBelief:
+    """Chances of each law of tails (the first is the Gaussian), with each kind of odd rows (the first is none).
+
+    Attributes:
+        laws: of tails.
+        odd: kinds of odd rows.
+        chances: (laws, kinds), that add up to 1.
+        scales: (laws, kinds) at which components hold what they were seen to hold.
+        sampling: (laws, kinds) variances of a variance by sampling, over a Gaussian's.
+    """
+
+    laws: tuple[TailLaw, ...]
+    odd: OddKinds
+    chances: np.ndarray
+    scales: np.ndarray
+    sampling: np.ndarray
+
+    @classmethod
+    def of(cls, seen: Seen) -> "TailBelief":
+        """Hold every law against what was seen."""
+        laws = tail_laws(seen.drawn.d)
+        odd = OddKinds.of(seen.drawn, laws[0], seen.components)
+        scales, logs, public, sampling = np.stack([_weighed(law, odd, seen) for law in laws], axis=1)
+        logs = logs - logs.max() + np.clip(public - public[0, 0], -_AT_MOST, _AT_MOST)
+        chances = np.exp(logs) * _prior(laws)[:, None] * odd.prior
+        return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0])
+
+    @property
+    def gaussian(self) -> float:
+        """Chance that rows of components are Gaussian."""
+        return float(self.chances[0].sum())
+
+    @property
+    def of_odd_rows(self) -> float:
+        """Chance that there are odd rows."""
+        return float(self.chances[:, 1:].sum())
+
+    @property
+    def factor(self) -> float:
+        """By how much variances are larger than was measured, in the mean over laws."""
+        return float((self.chances * self.scales**2).sum())
+
+    def unsure(self, sampling: float, noise: float) -> float:
+        """Tell what is to be added to the error of a variance, so that an interval about the mean over laws holds it.
+
+        A law in which one believes by less than a twentieth need not lie in it; the root of a mean square over laws
+        would be that of the longest tail. Odd rows in one place come on top.
+
+        Args:
+            sampling: relative variance of a Gaussian's variance by sampling.
+            noise: the same by noise.
+        """
+        from scipy.special import ndtr
+
+        wanted = _HELD + (_OF_TAILS - _HELD) * (1 - self.gaussian)
+        true = self.scales**2 / self.factor
+        sds = true * np.sqrt(sampling * self.sampling + noise)
+        low, high = 0.0, float((np.abs(true - 1) + 3 * sds).max())
+        for _ in range(_HALVINGS):
+            error = (low + high) / 2
+            ends = ((side * _Z95 * error - (true - 1)) / sds for side in (1, -1))
+            upper, lower = (ndtr(end) for end in ends)
+            held = float((self.chances * (upper - lower)).sum())
+            low, high = (error, high) if held < wanted else (low, error)
+        bent = float((self.chances * self.odd.bending).sum())
+        return math.sqrt(max(high**2 - sampling - noise, 0.0) + bent)
+
+    def shift(self, d: int, radius: float, end: float) -> float:
+        """Tell how far a mean may be off along a column, in standard deviations: one sd.
+
+        Skewed laws lose one tail; odd rows among those of a component may lie in one place.
+
+        Args:
+            d: columns.
+            radius: to which rows are clipped.
+            end: from which on they are outside.
+        """
+        slope = mean_constants(d, radius).slope
+        lost = [
+            [scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope) for scale in own]
+            for law, own in zip(self.laws, self.scales, strict=True)
+        ]
+        squares = np.square(lost) + self.odd.leaning
+        return math.sqrt(float((self.chances * squares).sum()))
+
+
+def _prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
+    """Weights of laws before anything is known; those of others than the Gaussian are to each other as they were."""
+    weights = prior(laws)
+    others = weights * (1 - _GAUSSIAN) / (1 - weights[0])
+    return np.asarray(np.append(_GAUSSIAN, others[1:]))
+
+
+def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:
+    """Hold a law, with each kind of odd rows beside it, against what was seen.
+
+    Returns:
+        (4, kinds): scales at which components hold what they were seen to hold; logarithms of how likely released
+        counts are then, and public rows; and relative variances of a variance by sampling, times the rows.
+    """
+    drawn, grid = seen.drawn, np.exp(_SCALES)
+    held, inside, expected = drawn.held_by(law, grid), drawn.inside_by(law, grid), drawn.expected(law, grid)
+    left = 1 - odd.shares[:, None]
+    # rows of many columns may all be outside
+    rows = np.maximum(left * inside + odd.inside[:, None], _HARDLY_A_ROW)
+    levels = (left * held + odd.held[:, None]) / rows
+    logs_of_scales = np.array([np.interp(seen.level, np.maximum.accumulate(own), _SCALES) for own in levels])
+    place = (logs_of_scales[:, None] + seen.unsure * _STEPS - _SCALES[0]) / (_SCALES[1] - _SCALES[0])
+    place = np.clip(place, 0.0, len(_SCALES) - 1.001)
+    below = place.astype(int)
+    part = (place - below)[..., None]
+    shares = (1 - part) * expected[below] + part * expected[below + 1]
+    shares = left[..., None] * shares + odd.expected[:, None, :]
+    clumped = seen.clumped + seen.n / DRAWN + (seen.n / law.rows if law.rows else 0.0)
+    logs = seen.counts.logs(seen.n * shares, clumped) - _STEPS**2 / 2
+    public = seen.counts.public_logs(seen.lengths, shares[:, len(_STEPS) // 2])
+    sampling = np.interp(logs_of_scales, _SCALES, drawn.sampling_by(law, grid))
+    most = logs.max()
+    likely = most + np.log(np.exp(logs - most).mean(axis=1) + 1e-300)
+    return np.stack([np.exp(logs_of_scales), likely, public, sampling])

@@ -1,0 +1,228 @@
+"""Rows that stand for laws of tails: where they would be counted, and what components would hold of them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.estimators._lengths import length_quantiles
+from pubpriv.estimators.gaussian.tail_laws import TailLaw
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._lattice import rows_at
+from pubpriv.estimators.mixture._misfit import Fit
+from pubpriv.estimators.mixture.scaling import Scaling
+
+_MIDDLE = (0.001, 0.01, *np.linspace(0.025, 0.9, 36), *(1 - np.geomspace(0.1, 1e-5, 25)[1:]))
+_REACH, _BEYOND = 64.0, 60
+"""Rows are drawn between lengths at these quantiles of a Gaussian's, as its rows lie there, and between so many further
+ones, evenly in the logarithm, up to so many times as far as the last quantile. Of many columns nearly all rows are of
+a length: in bins that are evenly wide or evenly filled those of the last tenth would be counted in the wrong shells."""
+
+DRAWN = 20_000
+"""Rows that are drawn."""
+
+_ODD = 0.5
+_WIDTHS = np.geomspace(4.0, 32.0, 7)
+_SHARES = 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08
+"""Prior chance that there are odd rows; how many times as wide as others they are, and their shares: each as likely."""
+
+_NOTHING = 1e-12
+"""Least of what components are taken to hold."""
+
+_FLAT = 0.1
+"""Least slope of what components hold in the scale of a law: where all rows are clipped there is none."""
+
+_HARDLY = 1e-4
+"""Least share of a region that a law of public rows is taken to have."""
+
+
+@dataclass(frozen=True)
+class TailCounts:
+    """Released counts by how far rows lie from their component: in shells (edges), and in regions outside.
+
+    Attributes:
+        shells: edges of the shells.
+        outside: edges of the regions outside, beyond the first of them; () if there are none.
+        seen: released, of the shells and then of the regions outside.
+        sds: of their noise.
+    """
+
+    shells: tuple[float, ...]
+    outside: tuple[float, ...]
+    seen: np.ndarray
+    sds: np.ndarray
+
+    @classmethod
+    def of(cls, last: Round, fit: Fit) -> "TailCounts":
+        """Collect what a round and the test of its fit released."""
+        outside = last.outside
+        further = () if outside is None else outside.beyond
+        edges = () if outside is None else tuple(outside.end * 2.0**j for j in range(len(further)))
+        sds = [*fit.sds, *[last.count_sd] * len(further)]
+        return cls(fit.radii, edges, np.array([*fit.shells, *further]), np.array(sds))
+
+    @property
+    def end(self) -> float:
+        """Length from which on rows are outside."""
+        return self.outside[0] if self.outside else math.inf
+
+    def regions(self, lengths: np.ndarray) -> np.ndarray:
+        """Tell which of the rows (count,) of these lengths are in each region, (count, regions)."""
+        shells = np.searchsorted(np.array(self.shells), lengths)
+        further = np.searchsorted(np.array(self.outside), lengths)
+        inner, outer = np.arange(len(self.shells) + 1), np.arange(1, len(self.outside) + 1)
+        return np.hstack([shells[:, None] == inner, further[:, None] == outer])
+
+    def logs(self, expected: np.ndarray, clumped: float) -> np.ndarray:
+        """Logarithms of the likelihood of `expected` counts (..., regions)."""
+        variances = self.sds**2 + expected * clumped
+        return np.asarray(-((self.seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2)
+
+    def public_logs(self, lengths: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Logarithms of the likelihood of public rows of these lengths, by shares (..., regions) of a law."""
+        shells = slice(len(self.shells) + 1)
+        seen = self.regions(lengths)[:, shells].sum(axis=0)
+        return np.asarray(np.log(np.maximum(shares[..., shells], _HARDLY)) @ seen)
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Where rows go that are drawn at given lengths from the mean of their component, by bin of these lengths.
+
+    Attributes:
+        d: columns.
+        edges: (bins - 1,) between adjacent bins.
+        regions: (bins, regions) share of the rows of each bin in each region.
+        inside: (bins,) share that counts for a component.
+        held: (bins,) mean squared length that these add, clipped.
+        fourth: (bins,) mean fourth power of the length that these add, clipped.
+        strayed: (3, bins) the last three, of rows that count for a component which is not theirs.
+    """
+
+    d: int
+    edges: np.ndarray
+    regions: np.ndarray
+    inside: np.ndarray
+    held: np.ndarray
+    fourth: np.ndarray
+    strayed: np.ndarray
+
+    @classmethod
+    def of(cls, scaling: Scaling, public: np.ndarray, last: Round, counts: TailCounts, radius: float) -> "DrawnRows":
+        """Draw rows about the components of a round, and sort and clip them as the round did."""
+        weights, means, _ = last.mixture.arrays
+        k, d = means.shape
+        middle = length_quantiles(d, np.array(_MIDDLE))
+        further = middle[-1] * np.geomspace(1.0, _REACH, _BEYOND + 1)
+        edges = np.concatenate([middle, further[1:]])
+        bins = len(edges) + 1
+        each = -(-DRAWN // (k * bins))
+        within = length_quantiles(d, _spread(np.array([0.0, *_MIDDLE]), each))
+        lengths = np.concatenate([within, _spread(np.append(further, 2 * further[-1]), each)])
+        rows = rows_at(scaling.undo(last.mixture), public, np.tile(lengths.ravel(), (k, 1)))
+        own, owners = measured(scaling, last, rows.reshape(-1, d))
+        inside = own <= counts.end
+        strayed = inside & (owners != np.repeat(np.arange(k), len(own) // k))
+
+        def by_bin(values: np.ndarray) -> np.ndarray:
+            return np.asarray(np.tensordot(weights, values.reshape(k, bins, each, -1).mean(axis=2), axes=1))
+
+        held = np.where(inside, np.minimum(own, radius), 0.0) ** 2
+        counted, second, fourth = (by_bin(values)[:, 0] for values in (inside, held, held**2))
+        others = [by_bin(np.where(strayed, values, 0.0))[:, 0] for values in (1.0, held, held**2)]
+        return cls(d, edges, by_bin(counts.regions(own)), counted, second, fourth, np.stack(others))
+
+    def expected(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
+        """Give the shares (scales, regions) of rows of a law in each region."""
+        return np.asarray(law.shares(self.edges, scales) @ self.regions)
+
+    def inside_by(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
+        """Give the shares (scales,) of rows of a law that count for components."""
+        return np.asarray(law.shares(self.edges, scales) @ self.inside)
+
+    def held_by(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
+        """Give the mean squared lengths (scales,) that these add, clipped, per row of all."""
+        return np.asarray(law.shares(self.edges, scales) @ self.held)
+
+    def sampling_by(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
+        """Give relative variances (scales,) of a variance by sampling, times the rows: a Gaussian's has some 2.
+
+        It comes from what components hold, by the slope of that in the scale. Of a column of rows with even directions
+        the kurtosis is 3 d / (d + 2) times the fourth moment of the length over the square of its second.
+        """
+        shares = law.shares(self.edges, scales)
+        # of many columns none may be inside
+        inside, held, fourth = (np.maximum(shares @ part, _NOTHING) for part in (self.inside, self.held, self.fourth))
+        kurtosis = 3 * self.d / (self.d + 2) * fourth * inside / held**2
+        slope = np.gradient(np.log(held / inside), 2 * np.log(scales))
+        return np.asarray((kurtosis - 1) / inside / np.maximum(slope, _FLAT) ** 2)
+
+
+def _spread(ends: np.ndarray, each: int) -> np.ndarray:
+    """Spread so many numbers evenly between adjacent `ends` (bins + 1,): (bins, each)."""
+    return np.asarray(ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(each) + 0.5) / each)
+
+
+def measured(scaling: Scaling, last: Round, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tell which component a round gives rows to, and how long they are in its frame.
+
+    Args:
+        scaling: of the standard coordinates.
+        last: the round.
+        rows: (m, d) drawn or public, in the table's units.
+
+    Returns:
+        Lengths (m,) and components (m,).
+    """
+    rows, cells = scaling.apply(rows), scaling.cells(last.start)
+    frames = [scaling.standard(frame) for frame in cells.frames]
+    squares = np.stack([np.square((rows - center) @ matrix.T).sum(axis=1) for center, matrix in frames])
+    owner = np.argmax(np.array(cells.offsets)[:, None] - squares / 2, axis=0)
+    return np.sqrt(squares[owner, np.arange(len(rows))]), owner
+
+
+@dataclass(frozen=True)
+class OddKinds:
+    """Kinds of odd rows beside those of components, which make up a share of all; the first kind is none.
+
+    Odd rows may lie together, as those do of which one column was filled in wrongly. Then all that came from one
+    component may lie among the rows of another. That is taken to be as likely as for a row by itself, and there to be
+    as many in each component then as lie outside of all.
+
+    Attributes:
+        shares: (kinds,).
+        prior: (kinds,) chances.
+        expected: (kinds, regions) shares of rows of all that are odd and in a region.
+        inside: (kinds,) the same of those that count for a component.
+        held: (kinds,) mean squared length that these add, clipped, per row of all.
+        leaning: (kinds,) mean square of what such rows in one place add to a mean along a column, in its sds.
+        bending: (kinds,) the same of a variance, in units of it.
+    """
+
+    shares: np.ndarray
+    prior: np.ndarray
+    expected: np.ndarray
+    inside: np.ndarray
+    held: np.ndarray
+    leaning: np.ndarray
+    bending: np.ndarray
+
+    @classmethod
+    def of(cls, drawn: DrawnRows, gaussian: TailLaw, components: int) -> "OddKinds":
+        """Make each kind of rows that are so many times as wide as so many components."""
+        shares = np.append(0.0, np.repeat(_SHARES, len(_WIDTHS)))
+        widths = np.append(1.0, np.tile(_WIDTHS, len(_SHARES)))
+        prior = np.where(shares > 0, _ODD / (len(shares) - 1), 1 - _ODD)
+        bins = gaussian.shares(drawn.edges, widths)
+        inside, held = bins @ drawn.inside, bins @ drawn.held
+        strayed, strayed_held, strayed_fourth = (bins @ part for part in drawn.strayed)
+        crowds, d = components * shares * (1 - inside), drawn.d
+        return cls(
+            shares,
+            prior,
+            shares[:, None] * (bins @ drawn.regions),
+            shares * inside,
+            shares * held,
+            crowds**2 * strayed_held / d,
+            crowds**2 * np.maximum(strayed_fourth / d**2 - 2 * strayed_held / d + strayed, 0.0),
+        )

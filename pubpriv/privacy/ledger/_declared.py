@@ -1,0 +1,125 @@
+"""Tables of a dataset: what is declared private, once and under one name, and what is refused for that.
+
+One table has one budget, so no two datasets share one, and no private file is read as public rows.
+"""
+
+import sqlalchemy as sa
+
+from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
+from pubpriv.names.tables import canonical, is_in_memory, sharing
+from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger._book import Book
+from pubpriv.privacy.ledger._old_books import awaited_from
+from pubpriv.privacy.ledger.records import awaiting
+from pubpriv.privacy.ledger.terms import person_columns_of
+from pubpriv.privacy.ledger.views import TableIdentity
+
+
+def declare(book: Book, table: TableIdentity) -> None:
+    """Record a table with its columns, unless they are declared already.
+
+    Raises:
+        SpecMismatch: it is another dataset's.
+    """
+    uri = canonical(table.uri)
+    refuse_foreign(book, uri)
+    ids = sorted({*person_columns_of(book.person)} & {*table.source_columns})
+    if ids:
+        raise InvalidInput(
+            f"column {', '.join(ids)} tells whose row it is in dataset {book.dataset!r}, so it is no column of an "
+            "estimate: leave it out of --columns"
+        )
+    known, known_groups = _columns_of(book, uri), _columns_of(book, uri, "groups")
+    columns = sorted({*table.source_columns, *(known or ())})
+    groups = sorted({*_group_columns(table), *(known_groups or ())})
+    if columns != known or groups != known_groups:
+        book.append("declared", {"uri": uri, "columns": columns, **({"groups": groups} if groups else {})})
+
+
+def check_declared(book: Book, table: TableIdentity, url: str, first: bool = False) -> None:
+    """Refuse a table or columns that were not declared, with the line that declares them.
+
+    Args:
+        book: of the dataset.
+        table: of which nothing but its name may be known.
+        url: of the ledger.
+        first: where nothing is declared yet, any table will do that is not another dataset's.
+
+    Raises:
+        SpecMismatch: not declared, or another dataset's.
+    """
+    uri = canonical(table.uri)
+    refuse_foreign(book, uri)
+    tables = book.tables()
+    if first and not tables:
+        return
+    known = _columns_of(book, uri)
+    missing = sorted({*table.source_columns} - {*(known or ())})
+    groups = sorted({*_group_columns(table)} - {*(_columns_of(book, uri, "groups") or ())})
+    if known is not None and not missing and not groups:
+        return
+    named = [f"columns {', '.join(missing)}"] * bool(missing) + [f"groups by {', '.join(groups)}"] * bool(groups)
+    what = f"the table {table.uri}" if known is None else f"{' and '.join(named)} of {table.uri}"
+    declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in tables) or "no table yet"
+    columns = table.source_columns or sorted({column for t in tables for column in t["columns"]})
+    how = (
+        f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
+        if is_in_memory(uri)
+        else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
+        f"--private {table.uri} --columns {','.join(columns)}{''.join(f' --by {name}' for name in groups)}`"
+    )
+    near = nearest(missing[0], known) if known and missing else None
+    hint = "D" if near is None else f"Did you mean {near!r}? If not, d"
+    raise SpecMismatch(
+        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. {hint}eclare it with {how}"
+    )
+
+
+def _columns_of(book: Book, uri: str, which: str = "columns") -> list[str] | None:
+    """Columns that are declared of a table, those of estimates or of `groups`; None: the table is not declared."""
+    return next((list(table.get(which, ())) for table in book.tables() if table["uri"] == uri), None)
+
+
+def _group_columns(table: TableIdentity) -> tuple[str, ...]:
+    """Columns that tell groups apart; a table by its name alone has none."""
+    return getattr(table, "group_columns", ())
+
+
+def refuse_foreign(book: Book, uri: str) -> None:
+    """Refuse a table that could share a file with one of another dataset.
+
+    Raises:
+        SpecMismatch: it could.
+    """
+    found = private_owner(book.connection, uri, besides=book.dataset)
+    if found is not None:
+        raise SpecMismatch(
+            f"the table {uri} belongs to dataset {found[0]!r} (declared as {found[1]}): "
+            f"one table has one budget, so it cannot be used as {book.dataset!r}"
+        )
+
+
+def private_owner(connection: sa.Connection, uri: str, besides: str | None = None) -> tuple[str, str] | None:
+    """Find the first declared table that could share a file with `uri`: its dataset, and its name.
+
+    Args:
+        connection: in a transaction.
+        uri: canonical name of a table or of public rows.
+        besides: a dataset whose own tables are not looked at.
+
+    Raises:
+        BooksClosed: a dataset waits for its books, which say what its tables are.
+    """
+    place = awaited_from(connection)
+    if place is not None:
+        raise BooksClosed(awaiting(place))
+    table = schema.records
+    names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
+    query = sa.select(table).where(table.c.dataset.in_(names), schema.is_kind("declared"))
+    shared = sharing(uri)
+    for row in connection.execute(query.order_by(table.c.dataset, table.c.seq)):
+        record = schema.whole(row)
+        theirs = str(record.facts()["uri"])
+        if shared(theirs):
+            return record.dataset, theirs
+    return None

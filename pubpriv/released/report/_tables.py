@@ -1,0 +1,86 @@
+"""Tables of a report as text: released numbers with their errors, correlations, provenance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.released.numbers import Number, sources_of
+from pubpriv.released.report._digits import MINUS, Z95, rounded, small
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column names its rows; wider than the page, it scrolls by itself.
+
+    Attributes:
+        caption: what it shows.
+        heads: of the columns.
+        rows: of text, each as long as `heads`.
+        style: name of the class that styles it.
+        marked: number of a row to stand out; -1 for none.
+    """
+
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    style: str = ""
+    marked: int = -1
+
+
+@dataclass(frozen=True)
+class _HeatMap:
+    """Correlations of `names` with each other: text and colour of each cell, row by row."""
+
+    caption: str
+    names: Sequence[str]
+    cells: Sequence[Sequence[tuple[str, str]]]
+
+
+def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Sequence[str]] | None = None) -> Table:
+    """Show of each number its column or component, estimate, interval and errors by source.
+
+    Args:
+        caption: what the table shows.
+        numbers: its rows.
+        more: head and cells of one more column.
+    """
+    rows, clipped = [], "clipping" in sources_of(numbers)
+    for number in numbers:
+        value, b = number.value, number.error
+        low, high = rounded(value - Z95 * b, b), rounded(value + Z95 * b, b)
+        name = number.column or f"component {number.component}"
+        errors = [small(Z95 * number.privacy), small(Z95 * number.sampling)]
+        errors += [small(Z95 * number.clipping)] * clipped
+        rows.append([name, rounded(value, b), f"{low} to {high}", *errors])
+    heads = ("", "estimate", "95% interval", "± privacy noise", "± sampling", *["± clipping"] * clipped)
+    if more is None:
+        return Table(caption, heads, rows)
+    return Table(caption, (*heads, more[0]), [[*row, cell] for row, cell in zip(rows, more[1], strict=True)])
+
+
+def correlations(caption: str, names: Sequence[str], covariance: np.ndarray, most: int) -> Table | _HeatMap:
+    """Show the correlations of a covariance (d, d): all of at most `most` columns, else so many of the strongest."""
+    spread = np.sqrt(np.diag(covariance))
+    values = covariance / np.outer(spread, spread)
+    if len(names) <= most:
+        cells = [
+            [(_signed(value), _color(value, i == j)) for j, value in enumerate(row)] for i, row in enumerate(values)
+        ]
+        return _HeatMap(caption, names, cells)
+    first, second = np.triu_indices(len(names), 1)
+    order = np.argsort(-np.abs(values[first, second]).round(9), kind="stable")[:most]
+    rows = [[f"{names[first[i]]} and {names[second[i]]}", _signed(values[first[i], second[i]])] for i in order]
+    return Table(f"{caption}: the {len(rows)} strongest", ("columns", "correlation"), rows)
+
+
+def _color(value: float, diagonal: bool) -> str:
+    """Blue for positive, orange for negative, always dark on light."""
+    share = 0.0 if diagonal else min(1.0, abs(float(value)))
+    full = (86, 180, 233) if value > 0 else (240, 160, 90)
+    return f"rgb({','.join(str(round(255 - share * (255 - part))) for part in full)})"
+
+
+def _signed(value: float) -> str:
+    text = f"{value:.2f}".replace("-", MINUS)
+    return "0.00" if text == f"{MINUS}0.00" else text
