@@ -33,7 +33,7 @@ MOST_CRASHES = 2
 
 
 class Resumed(BaseModel):
-    """A run that crashed, whose release another run goes on with. The server fills it in; see `flows.crashes`."""
+    """A run that crashed, whose release another run goes on with. The server fills it in; see `flows._crashes`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

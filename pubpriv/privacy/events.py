@@ -59,7 +59,7 @@ class GaussianEvent:
 
 @dataclass(frozen=True)
 class RadialEvent:
-    """Rounded radial noise (`privacy.radial`), added to an integer vector.
+    """Rounded radial noise (`privacy._radial`), added to an integer vector.
 
     Attributes:
         squared_distance: epsilon^2, where epsilon is the sup over neighbours of the sum, over the vectors of noise that

@@ -33,7 +33,7 @@ def likelihood_ratio(question, totals, noisy):
 def test_every_kind_of_question_is_attacked():
     """A kind that is added to the closed list needs an attack; the rates bounded are no more than were planned.
 
-    A question of a period answers as the one within does. Radial noise and selections are attacked in `audit.radial`.
+    A question of a period answers as the one within does. Radial noise and selections are attacked in `audit._radial`.
     Of `StableCells` only a choice leaves, made of counts as others are.
     """
     others = {

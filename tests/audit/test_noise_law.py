@@ -21,7 +21,7 @@ def batches():
 
 
 def test_every_kind_of_question_is_measured():
-    """None of the closed list is missing but radial noise, which `audit.radial` checks, and choices made with it."""
+    """None of the closed list is missing but radial noise, which `audit._radial` checks, and choices made with it."""
     kinds = {*closed_list.QUESTIONS} - {closed_list.Radial, closed_list.Selection}
     assert {type(question) for question in _noise_law._questions().values()} == kinds
 

@@ -46,7 +46,7 @@ def test_the_catalogue_has_every_kind_of_question():
     """A kind of question, or of partition, that is added to a closed list is forgotten by no audit."""
     tried = {type(example.question) for example in EXAMPLES.values()}
     others = {PerPerson, PersonSizes, InPeriod}
-    assert {*closed_list.QUESTIONS} - tried == others, "`audit.persons` and `audit.periods` try these"
+    assert {*closed_list.QUESTIONS} - tried == others, "`audit._persons` and `audit._periods` try these"
     assert tried - {*WEIGHED} == {Radial, Selection, StableCells}
     assert len({example.mechanism for example in EXAMPLES.values()}) == len(EXAMPLES)
     partitions = {type(getattr(example.question, "partition", None)) for example in EXAMPLES.values()}

@@ -28,14 +28,14 @@ GAUSSIAN, RADIAL = "gaussian", "radial"
 @public_value
 @dataclass(frozen=True)
 class Radial(Around):
-    """The inner question, with its noise scales s_k as those of radial noise (`privacy.radial`), not of Gaussians.
+    """The inner question, with its noise scales s_k as those of radial noise (`privacy._radial`), not of Gaussians.
 
     z has the density proportional to exp(-|(z_k / s_k)_k|), and an answer is the exact totals plus round(z). Write D
     for the distance of neighbours' totals in units of s, coordinate by coordinate; then the answer is D-DP.
 
     Jointly, all coordinates share one length. Sensitivity: D^2 is the inner question's squared distance at most, whose
     proof is about the totals and their scales and knows nothing of the noise's law. That of `Bisection` adds up squared
-    distances of adaptive steps, which holds here too, as `privacy.radial` shows.
+    distances of adaptive steps, which holds here too, as `privacy._radial` shows.
 
     By region, each region's coordinates have a length of their own, drawn independently. Sensitivity (replace-one): let
     f be the squared length, in units of s, of what one record adds to its region, at most (`squared_length`). A record

@@ -26,7 +26,7 @@ class Selection:
     most `steps`. Against a rival i whose law gives W_ji = {x: |x - c_j| < |x - c_i|} a chance p_i smaller than its own
     p_j by more than 3 `slack`, j scores max(0, #{x in W_ji} - ceil(n (p_i + 1.5 slack))); its score S_j is the least
     of these. Every j has such a rival, at its antipode at the latest. Released is the j of the largest F S_j + |Z_j|,
-    the first of equals, with F = 2^28 and Z_j rounded Laplace noise of scale s (`privacy.radial`), drawn for each
+    the first of equals, with F = 2^28 and Z_j rounded Laplace noise of scale s (`privacy._radial`), drawn for each
     hypothesis by itself: a noisy maximum with exponential noise, which is permute-and-flip. Source: Bun, Kamath,
     Steinke and Wu 2019, with zeta = 1, who take the exponential mechanism.
 

@@ -26,7 +26,7 @@ class PureDP(Budget):
     sum is at most epsilon on every transcript. Summing over the transcripts of a set S: P(S) <= e^epsilon Q(S).
 
     A Gaussian event has no finite epsilon: refused. Runs with such an allotment release with radial noise
-    (`privacy.radial`), whose epsilon is the l2 distance of neighbours in units of its scale.
+    (`privacy._radial`), whose epsilon is the l2 distance of neighbours in units of its scale.
 
     Example:
         >>> import pubpriv as pp

@@ -1,6 +1,6 @@
 """The picture of what a dataset spent of its budget over time: for its owner, who may see when runs charged.
 
-It shows the times of charges, which a page for readers does not (`report.history`).
+It shows the times of charges, which a page for readers does not (`report._history`).
 """
 
 import os
