@@ -95,6 +95,8 @@ class Tails:
         shift: sd that is to be added to errors of means, in standard deviations of a column.
         gaussian: chance that the rows of components are Gaussian.
         odd: chance that rows outside of components are odd ones, and not their tails.
+        alone: by which part of itself the variance of a column may be too small if the tail is of it alone, where that
+            is more than its error; else 0.
     """
 
     factors: tuple[float, ...]
@@ -102,6 +104,12 @@ class Tails:
     shift: float
     gaussian: float
     odd: float
+    alone: float = 0.0
+
+    @property
+    def may_be_uneven(self) -> bool:
+        """Rows have long tails, and if these are of one column its interval misses."""
+        return self.alone > 0 and self.gaussian <= _MAY_BE_GAUSSIAN
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -115,6 +123,11 @@ class Tails:
             text += f": what was cut off of them is counted in, up to {added:.1%} (+- {error:.1%}) of a covariance"
         else:
             text += f", or odd rows lie among them: covariances may be off by {error:.1%} for that"
+        if self.may_be_uneven:
+            text += (
+                f". Counts do not say of which columns: if of one alone, its variances may be too small by "
+                f"{self.alone:.0%}. Look at columns of the public rows, and give log1p(x) of one that is skewed"
+            )
         return (text,)
 
 

@@ -85,7 +85,10 @@ def read_tails(
     unsure = math.hypot(unsure, _MISTAKEN * (belief.factor - 1), belief.factor - factor)
     shift = belief.shift(d, radius, counts.end)
     factors = factor * (1 + taken) / grown
-    return Tails(tuple(factors.tolist()), unsure, shift, belief.gaussian, belief.of_odd_rows)
+    # laws are alike in all columns; what d columns lack together, one may lack by itself
+    alone = (d - 1) * (belief.factor - 1 + unsure)
+    alone = alone if alone > math.sqrt(sampling + noise + unsure**2) else 0.0
+    return Tails(tuple(factors.tolist()), unsure, shift, belief.gaussian, belief.of_odd_rows, alone)
 
 
 def with_tails(last: Round, tails: Tails | None) -> Round:

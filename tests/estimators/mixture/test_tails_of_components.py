@@ -5,6 +5,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.estimators.mixture._outside import Tails
+from pubpriv.released.report.evidence import reason
 
 N = 12_000
 PLACES = np.array([[0.0, 0.0], [30.0, 0.0]])
@@ -12,7 +13,8 @@ PLACES = np.array([[0.0, 0.0], [30.0, 0.0]])
 
 def fitted(rows, seed):
     """A mixture of rows about `PLACES`, whose public ones are the first."""
-    placed = rows + PLACES[np.arange(len(rows)) % 2]
+    places = np.pad(PLACES, ((0, 0), (0, rows.shape[1] - 2)))
+    placed = rows + places[np.arange(len(rows)) % 2]
     curator = pp.Curator.simulation(placed[60:], pp.parse_budget("zcdp:0.5"), seed=seed)
     return pp.estimate_mixture(placed[:60], curator, n_components=2)
 
@@ -71,3 +73,16 @@ def test_a_warning_says_what_became_of_long_tails(factor, gaussian, said):
     """They are counted in, or not where they may be odd rows; where they may be none, nothing is said."""
     warnings = Tails((1.0, factor), 0.02, 0.01, gaussian, 0.3).warnings
     assert [said in text for text in warnings] == ([] if said is None else [True])
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_tail_that_may_be_of_one_column_flags_the_run(seed):
+    """Laws of tails are alike in all columns: one exponential column among Gaussian ones was too narrow, unflagged."""
+    generator = np.random.default_rng(30 + seed)
+    rows = generator.standard_normal((5_000, 5))
+    rows[:, 4] = generator.exponential(size=5_000) - 1
+    found = fitted(rows, seed)
+    assert found.diagnostics["misfit"]["fits"]
+    assert not found.converged
+    assert found.diagnostics["tails"]["alone"] > 0.1
+    assert "if of one alone" in reason(found)
