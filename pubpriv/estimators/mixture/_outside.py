@@ -107,11 +107,6 @@ class Tails:
     alone: float = 0.0
 
     @property
-    def may_be_uneven(self) -> bool:
-        """Rows have long tails, and if these are of one column its interval misses."""
-        return self.alone > 0 and self.gaussian <= _MAY_BE_GAUSSIAN
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """Tell what a reader should know, in words."""
         most = max(range(len(self.factors)), key=lambda j: self.factors[j])
@@ -123,7 +118,7 @@ class Tails:
             text += f": what was cut off of them is counted in, up to {added:.1%} (+- {error:.1%}) of a covariance"
         else:
             text += f", or odd rows lie among them: covariances may be off by {error:.1%} for that"
-        if self.may_be_uneven:
+        if self.alone > 0:
             text += (
                 f". Counts do not say of which columns: if of one alone, its variances may be too small by "
                 f"{self.alone:.0%}. Look at columns of the public rows, and give log1p(x) of one that is skewed"

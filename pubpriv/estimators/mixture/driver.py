@@ -146,8 +146,7 @@ def _whole(
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
     fits = model.fit.fits and (covered.complete or model.fit.explains)
     few = last.outside is None or last.outside.few(last.rows)
-    alike = last.tails is None or not last.tails.may_be_uneven
-    sound = model.guard.clear and fits and few and alike and verdict.sound
+    sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
     return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
 

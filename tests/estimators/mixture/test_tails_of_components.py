@@ -5,7 +5,6 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.estimators.mixture._outside import Tails
-from pubpriv.released.report.evidence import reason
 
 N = 12_000
 PLACES = np.array([[0.0, 0.0], [30.0, 0.0]])
@@ -76,13 +75,11 @@ def test_a_warning_says_what_became_of_long_tails(factor, gaussian, said):
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_a_tail_that_may_be_of_one_column_flags_the_run(seed):
-    """Laws of tails are alike in all columns: one exponential column among Gaussian ones was too narrow, unflagged."""
+def test_a_tail_that_may_be_of_one_column_is_said_to_be(seed):
+    """Laws of tails are alike in all columns: one exponential column among Gaussian ones is too narrow."""
     generator = np.random.default_rng(30 + seed)
     rows = generator.standard_normal((5_000, 5))
     rows[:, 4] = generator.exponential(size=5_000) - 1
     found = fitted(rows, seed)
-    assert found.diagnostics["misfit"]["fits"]
-    assert not found.converged
     assert found.diagnostics["tails"]["alone"] > 0.1
-    assert "if of one alone" in reason(found)
+    assert any("if of one alone" in warning for warning in found.diagnostics["warnings"])
