@@ -127,9 +127,9 @@ def unlike_tails(rows: np.ndarray) -> str:
         return ""
     spreads = rows.std(axis=0)
     standard = (rows - rows.mean(axis=0)) / np.where(spreads > 0, spreads, 1.0)
-    _, widths, axes = np.linalg.svd(standard, full_matrices=False)
-    factors = widths > _FACTOR * (math.sqrt(m) + math.sqrt(d))
-    tested = {"columns": standard, "axes": standard @ axes[factors].T}
+    squared_widths, axes = np.linalg.eigh(standard.T @ standard)
+    factors = squared_widths > (_FACTOR * (math.sqrt(m) + math.sqrt(d))) ** 2
+    tested = {"columns": standard, "axes": standard @ axes[:, factors]}
     return next((name for name, each in tested.items() if 0 < _long_columns(each) <= d / 2), "")
 
 

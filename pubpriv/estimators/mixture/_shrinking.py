@@ -77,11 +77,11 @@ def _size(covariance: np.ndarray, then: np.ndarray, colour: np.ndarray) -> float
 
 
 def _spread(covariance: np.ndarray, colour: np.ndarray) -> np.ndarray:
-    """Variances (d,) of the columns to which `colour` leads back from whitened ones."""
+    """Give the variances (d,) of the columns to which `colour` leads back from whitened ones."""
     return np.asarray(np.einsum("ij,jk,ik->i", colour, covariance, colour))
 
 
 def at_most(shifts: np.ndarray, radius: float) -> np.ndarray:
-    """Shifts (k, d) no longer than the radius that no record is beyond."""
+    """Shorten shifts (k, d) to the radius that no record is beyond."""
     lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
     return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))
