@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,29 @@ server keeps is early among them, for that grows with every test."""
 def pytest_xdist_auto_num_workers():
     """One worker more than there are processors: for a good part of the time tests wait for servers."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Each file is one worker's, and all that take the session's Prefect server are the same worker's.
+
+    Every worker would else start a server of its own, which takes twenty seconds; and they mostly wait for it, while
+    the others compute.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneServer(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "a Prefect server" if _takes_the_server(config.rootpath / file) else file
+
+    return OneServer(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@cache
+def _takes_the_server(file: Path) -> bool:
+    """Whether tests of a file have the mark; the process that hands them out does not collect them."""
+    return "mark.prefect" in file.read_text(encoding="utf-8")
 
 
 def pytest_collection_modifyitems(items):
