@@ -56,8 +56,8 @@ class PrefectServer:
 
 
 LONG = (
-    *("test_leaks.py", "test_boundary.py", "test_outage.py", "test_commands.py", "test_leaks_library.py"),
-    *("test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py", "test_hostile_folder.py"),
+    *("test_leaks.py", "test_boundary.py", "test_passwords.py", "test_leaks_library.py", "test_outage.py"),
+    *("test_commands.py", "test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py", "test_hostile_folder.py"),
     # of `make test-operate`: the first sleeps for five minutes
     *("test_long_outage.py", "test_faults.py", "test_serve.py", "test_deployed_kill.py", "test_ten_at_once.py"),
     *("test_outages.py", "test_turns.py", "test_dask_faults.py", "test_browser.py", "test_operations_guide.py"),
@@ -141,19 +141,21 @@ _SEEDED = ("cli", "deployments", "flows", "released", "tasks", "whole", "test_fi
 """Tests of what is made of answers. Those of the door, the books, questions and the noise have real noise."""
 
 
-@pytest.fixture(autouse=True)
-def _seeded_noise(request, monkeypatch):
-    """Real runs of this process draw their noise from a seed, where a test is not about noise.
+@pytest.fixture(autouse=True, scope="module")
+def _seeded_noise(request):
+    """Real runs of this process draw their noise from a seed, where a test is not about noise; those of fixtures, too.
 
     Of sound estimates a few in ten thousand are flagged, and a few in a thousand ask one question more. Hundreds of
     tests make a real run, so one of them would fail by chance soon enough. Processes of their own have real noise.
     """
-    if request.path.relative_to(Path(__file__).parent).parts[0] in _SEEDED:
-        from helpers.seeded import SeededNoise
+    with pytest.MonkeyPatch.context() as patched:
+        if request.path.relative_to(Path(__file__).parent).parts[0] in _SEEDED:
+            from helpers.seeded import SeededNoise
 
-        from pubpriv import curator
+            from pubpriv import curator
 
-        monkeypatch.setattr(curator, "OperatingSystemNoise", SeededNoise)
+            patched.setattr(curator, "OperatingSystemNoise", SeededNoise)
+        yield
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.seeded import SeededNoise
 from helpers.task_names import title_of
 
 from pubpriv.curator import Curator
@@ -184,7 +185,10 @@ def world(tmp_path_factory, prefect_server) -> World:
         state = estimate_mixture(parameters_of(wanted), return_state=True)
         return Flown(state.result(), state.state_details.flow_run_id)
 
-    return World(url, job, fly, fly(job("r1")), fly(job("r2")))
+    first = fly(job("r1"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SeededNoise, "seed", 6)  # as different as answers of two releases are
+        return World(url, job, fly, first, fly(job("r2")))
 
 
 def test_every_step_is_a_named_task(world, prefect_server):

@@ -11,9 +11,10 @@ class SeededNoise(SimulatedNoise):
     """Noise that depends on its scale and size alone, so that it is the same drawn ahead or not."""
 
     private = True
+    seed = 5
 
     def __init__(self) -> None:
-        super().__init__(5)
+        super().__init__(self.seed)
 
     def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
         """int64 (size,); the label is not known where noise is drawn ahead."""
