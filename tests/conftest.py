@@ -158,6 +158,27 @@ def _seeded_noise(request):
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _public_rows_fitted_once():
+    """A fit of public rows is made once in this process: hundreds of tests fit the same few, each some thirty times.
+
+    It depends on its arguments alone; its seed is fixed. Processes of their own fit anew.
+    """
+    from pubpriv.estimators.mixture import public_model
+
+    fitted, known = public_model._fitted, {}
+
+    def remembered(rows, *how):
+        key = (rows.tobytes(), rows.shape, *how)
+        if key not in known:
+            known[key] = fitted(rows, *how)
+        return tuple(part.copy() for part in known[key])
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(public_model, "_fitted", remembered)
+        yield
+
+
 @pytest.fixture
 def in_new_process():
     """Run Python code with other hash seeds in a process of its own, and return what it prints."""
