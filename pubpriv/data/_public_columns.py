@@ -277,11 +277,17 @@ def _unreadable(name: str, error: Exception) -> InvalidInput:
 
 
 def read_arrow(content: Any, kind: str) -> Any:
-    """A table of the bytes of a Parquet or Feather file."""
+    """A table of the bytes of a Parquet or Feather file.
+
+    It is read in this thread. One of Arrow's own may let go of the bytes, which are Python's, as late as when the
+    process ends, and that aborts it: on a busy machine a command could end by SIGABRT after all was done and written.
+    """
     import pyarrow as pa
     import pyarrow.parquet
 
-    return pa.ipc.open_file(content).read_all() if kind == "Feather" else pyarrow.parquet.ParquetFile(content).read()
+    if kind == "Feather":
+        return pa.ipc.open_file(content, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
+    return pyarrow.parquet.ParquetFile(content).read(use_threads=False)
 
 
 def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 from pubpriv.data._arrow import numbers_of
 from pubpriv.data.tables import PublicTable
@@ -78,6 +79,21 @@ def test_tables_are_read_without_pandas(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_arrow_starts_no_thread_for_public_tables(tmp_path, in_new_process):
+    """One that lets go of Python's bytes when the process ends would abort it, after all was done."""
+    table = pa.table({name: np.arange(30.0) for name in "ab"})
+    pq.write_table(table, tmp_path / "table.parquet")
+    feather.write_feather(table, tmp_path / "table.feather")
+    code = (
+        "import os, sys; from pubpriv import PublicTable; import pyarrow.parquet\n"
+        "def threads(): return len(os.listdir('/proc/self/task'))\n"
+        "before = threads()\n"
+        "print([len(PublicTable.open(path).rows) + threads() - before for path in sys.argv[1:]])"
+    )
+    tables = (str(tmp_path / f"table.{kind}") for kind in ("parquet", "feather"))
+    assert in_new_process(code, *tables) == "[30, 30]"
 
 
 OTHERS = {
