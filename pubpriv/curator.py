@@ -335,7 +335,7 @@ class Curator(Confined):
         """Noisy integers of one question. What fails in here says nothing but what can be seen from outside."""
         try:
             with drawn_beside(self._noise, label, draws_of(question)) as draw, giving_way(self._noise, self._executor):
-                totals = scan(self._source(question), question, self._executor)
+                totals = scan(self._source(question), question, self._executor, not self._noise.private)
                 check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)
             return {name: [int(value) for value in values] for name, values in noisy.items()}

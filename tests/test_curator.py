@@ -3,6 +3,7 @@
 import pickle
 import traceback
 from fractions import Fraction
+from threading import current_thread
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv import curator as door
+from pubpriv.data import scan as scanning
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram
 from pubpriv.data.questions.base import SUM_FACTOR
@@ -69,6 +71,19 @@ def test_answers_are_the_totals_and_the_noise_that_was_told(curator):
     assert 2 < sd < 5
     assert np.abs(release.values["count"] - [60, 41]).max() < 6 * sd
     assert not np.array_equal(release.values["count"], [60, 41])
+
+
+def test_private_rows_are_read_in_a_thread_of_their_own_and_simulated_ones_in_this(curator, monkeypatch):
+    """Ctrl-C is raised in the main thread, where a traceback would hold the rows; a simulation has none to hide."""
+    readers, read = [], scanning._scan_chunk
+
+    def watched(*about, **more):
+        readers.append(current_thread())
+        return read(*about, **more)
+
+    monkeypatch.setattr(scanning, "_scan_chunk", watched)
+    curator.release(COUNTS, "counts")
+    assert [reader is current_thread() for reader in readers] == [not curator._noise.private]
 
 
 def test_a_replay_is_the_same_answer_at_no_cost(curator, monkeypatch):

@@ -27,7 +27,7 @@ _TASKS, _TOGETHER = 32, 8
 some milliseconds here and there, and the question goes along with each."""
 
 
-def scan(table: Any, question: Question, executor: Executor | None = None) -> Totals:
+def scan(table: Any, question: Question, executor: Executor | None = None, here: bool = False) -> Totals:
     """Sum `question` over all records of `table`, to int64 totals; zeros where there are none.
 
     This is private data, summed but not yet noised: only the curator may call it, between a charge and its
@@ -37,6 +37,8 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
         table: a `PrivateTable` or `ArrayTable`.
         question: what to sum.
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
+        here: read a single chunk in this thread, which starts no other: a third of what a small simulation takes. Rows
+            that are private are read in others, where Ctrl-C raises nothing among them.
     """
     chunks = table.chunks()
     # the number of blocks is private where the unit is a person, or rows of one period are asked
@@ -50,6 +52,8 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
             together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
             each = executor.map(partial(_scan_chunk, question), sent, chunksize=together)
             return total.join(_counted(each, count)).clamped(question)
+        if here and len(chunks) == 1:
+            return total.join([_scan_chunk(question, chunks[0], count=count)]).clamped(question)
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads, taking_turns():
             each = threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks)))
             return total.join(each).clamped(question)

@@ -2,6 +2,7 @@
 
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
+from threading import current_thread
 
 import numpy as np
 import pytest
@@ -101,6 +102,25 @@ def test_noise_drawn_beside_is_the_one_of_the_label_and_fails_where_it_is_asked_
         assert draw("sum", SD, 5).tolist() == source.draw("a", "sum", SD, 5).tolist()
     with drawn_beside(OperatingSystemNoise(), "a", [("sum", 0, 5)]) as draw, pytest.raises(ValueError, match="sd"):
         draw("sum", 0, 5)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_real_noise_is_drawn_by_a_thread_and_simulated_noise_where_it_is_wanted(private):
+    """The first while rows are read; to start a thread takes longer than the second."""
+
+    drawers = []
+
+    class Watched(SimulatedNoise):
+        def draw(self, *about):
+            drawers.append(current_thread())
+            return super().draw(*about)
+
+    source = Watched(3)
+    source.private = private
+    with drawn_beside(source, "a", [("sum", SD, 5), ("count", SD, 2)]) as draw:
+        draw("count", SD, 2)
+        draw("sum", SD, 5)
+    assert [drawer is current_thread() for drawer in drawers] == [not private] * 2
 
 
 def test_simulated_noise_depends_on_seed_label_and_part_only():

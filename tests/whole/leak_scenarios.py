@@ -49,9 +49,9 @@ def attempt(name, run):
         print("##", type(error).__name__, error, vars(error), getattr(error, "__notes__", None), flush=True)
 
 
-def broken_scan(table, question, executor=None):
+def broken_scan(table, question, *where):
     """Fails as a library would: with rows in the text, in attributes, in a note, in a log line and a warning."""
-    del question, executor
+    del question, where
     block = next(table.chunks()[0].blocks())
     error = ValueError(f"could not use {block.tolist()}")
     error.rows = block
