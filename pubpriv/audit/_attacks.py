@@ -70,7 +70,7 @@ class Attack:
         bystanders = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
         ends = zip((self.old, self.new), self.visits or (1, 1), strict=True)
         tables = [np.vstack([bystanders, *[record] * count]) for record, count in ends]
-        return [scan(self._as_asked(rows, question), question) for rows in tables]
+        return [scan(self._as_asked(rows, question), question, here=True) for rows in tables]
 
     def _as_asked(self, rows: np.ndarray, question: Question) -> Any:
         if self.visits is None:

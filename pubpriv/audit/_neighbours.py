@@ -4,10 +4,8 @@ The distance is worked out from `question.parts` alone; no formula of the produc
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import accumulate
 from math import isqrt
 
@@ -58,15 +56,9 @@ def with_groups(rows: Sequence[Record] | np.ndarray) -> ArrayTable:
     return replace(in_memory(cells, COLUMNS), by=GROUPS, codes=codes)
 
 
-@cache
-def _one_thread() -> ThreadPoolExecutor:
-    """Where small tables are scanned."""
-    return ThreadPoolExecutor(1)
-
-
 def totals_of(question: Question, rows: Sequence[Record]) -> Integers:
     """Total a table in memory exactly, with columns `COLUMNS`, by the product's own scan."""
-    return integers(scan(with_groups(rows), question, _one_thread()))
+    return integers(scan(with_groups(rows), question, here=True))
 
 
 def integers(totals: dict[str, np.ndarray]) -> Integers:

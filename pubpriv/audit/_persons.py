@@ -122,7 +122,7 @@ def _table_of(rows: _Rows, persons: list[int]) -> PersonTable:
 
 
 def _totals(question: Question, table: PersonTable) -> Integers:
-    return integers(scan(table.asked(question), question))
+    return integers(scan(table.asked(question), question, here=True))
 
 
 def _moved(mechanism: str, asked: Any, attainable: float, tables: int, seed: int) -> Finding:

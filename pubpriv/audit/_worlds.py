@@ -42,7 +42,12 @@ def in_memory(rows: Any, columns: tuple[str, ...] | None = None, by: ByCategory 
 
 
 def _halves(cells: np.ndarray) -> list[str | None]:
-    return [None if np.isnan(cell) else HALVES.values[int(cell >= 0)] for cell in cells[:, 0]]
+    low, high = HALVES.values
+    first = cells[:, 0]
+    halves = np.where(first >= 0, high, low).astype(object)
+    halves[np.isnan(first)] = None
+    found: list[str | None] = halves.tolist()
+    return found
 
 
 @dataclass(frozen=True)

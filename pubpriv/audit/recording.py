@@ -131,13 +131,13 @@ def _price(kind: str, event: Event, squared: float) -> float:
 def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
     """Exact totals on D and on each neighbour: every question's distance, and their sum, is within its charge."""
     questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
-    exact = [integers(scan(in_memory(driver.rows, by=driver.by), question)) for question in questions]
+    exact = [integers(scan(in_memory(driver.rows, by=driver.by), question, here=True)) for question in questions]
     paid = Fraction(tape.spent, UNIT) * (2 if driver.budget.kind == "zcdp" else 1)
     broken, furthest = [], 0.0
     for rows in near:
-        total = 0.0
+        total, table = 0.0, in_memory(rows, by=driver.by)
         for entry, question, first in zip(tape.entries, questions, exact, strict=True):
-            found = distance(question, difference(first, integers(scan(in_memory(rows, by=driver.by), question))))
+            found = distance(question, difference(first, integers(scan(table, question, here=True))))
             total += _price(driver.budget.kind, entry.event, float(found))
             if found > _squared_charge(entry.event):
                 broken.append(f"neighbours are further apart than was charged: {entry.label}")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.neighbours import ONE_THREAD, check
+from helpers.neighbours import check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -391,7 +391,7 @@ def holds(data, worlds):
             else:
                 assert distance(question, difference(first, second)) <= question.squared_distance
         else:
-            check(question, *(integers(scan(table, question, ONE_THREAD)) for table in tables))
+            check(question, *(integers(scan(table, question, here=True)) for table in tables))
     return "answered"
 
 

@@ -56,8 +56,8 @@ def test_no_replacement_exceeds_the_declared_distance(name, rows, other, positio
     changed = [*rows]
     changed[position] = other
     before, after, old, new = (
-        totals_of(question, write(tmp_path / f"{i}.parquet", table))
-        for i, table in enumerate([rows, changed, alone(rows, position), alone(changed, position)])
+        totals_of(question, write(tmp_path, table))
+        for table in [rows, changed, alone(rows, position), alone(changed, position)]
     )
     check(question, before, after)
     assert difference(before, after) == difference(old, new)
@@ -121,9 +121,7 @@ def test_an_adversary_comes_within_one_percent(name, tmp_path):
     if name == "moments-everything":
         question = _balanced(Moments)
     rest = [(-4.0, 0.0), (4.0, 0.25), (0.0, 3.0)]
-    first, second = (
-        totals_of(question, write(tmp_path / f"{i}.parquet", [r, *rest])) for i, r in enumerate([mine, theirs])
-    )
+    first, second = (totals_of(question, write(tmp_path, [r, *rest])) for r in [mine, theirs])
     assert check(question, first, second) > 0.99
 
 
@@ -136,9 +134,7 @@ def _balanced(kind):
 def test_a_joint_release_over_one_region_is_reached_by_opposite_ends(tmp_path):
     """LiftedGram with balanced shares: the bound holds in a single region too, not across regions alone."""
     question = _balanced(LiftedGram)
-    first, second = (
-        totals_of(question, write(tmp_path / f"{i}.parquet", [r])) for i, r in enumerate(ADVERSARIES["antipodes"])
-    )
+    first, second = (totals_of(question, write(tmp_path, [r])) for r in ADVERSARIES["antipodes"])
     assert check(question, first, second) > 0.99
 
 
@@ -150,7 +146,7 @@ def test_the_term_for_a_count_that_is_not_asked_is_reached(partition, tmp_path):
     cosine = float(-s / (2 * m * GRID * GRID))
     assert -1 < cosine < 0
     pair = at(WEST, (1, 0), 2.0), at(WEST, (cosine, math.sqrt(1 - cosine**2)), 2.0)
-    first, second = (totals_of(question, write(tmp_path / f"{i}.parquet", [r])) for i, r in enumerate(pair))
+    first, second = (totals_of(question, write(tmp_path, [r])) for r in pair)
     assert check(question, first, second) > 0.99
 
 
@@ -304,7 +300,7 @@ PAIRS = ADVERSARIES | {
 @pytest.mark.parametrize(("question", "pair"), DEFECTS.values(), ids=DEFECTS.keys())
 def test_the_checker_refuses_a_wrong_sensitivity(question, pair, tmp_path):
     """Each seeded defect is caught by the very check that the real questions pass."""
-    first, second = (totals_of(question, write(tmp_path / f"{i}.parquet", [r])) for i, r in enumerate(PAIRS[pair]))
+    first, second = (totals_of(question, write(tmp_path, [r])) for r in PAIRS[pair])
     with pytest.raises(AssertionError, match="further apart"):
         check(question, first, second)
 
@@ -317,9 +313,7 @@ def test_the_checker_refuses_a_record_that_counts_twice(tmp_path):
             return {"histogram": 2 * super().totals(view)["histogram"]}
 
     question = _as(Twice, QUESTIONS["bisection-linear"])
-    first, second = (
-        totals_of(question, write(tmp_path / f"{i}.parquet", [r])) for i, r in enumerate(PAIRS["bisection"])
-    )
+    first, second = (totals_of(question, write(tmp_path, [r])) for r in PAIRS["bisection"])
     with pytest.raises(AssertionError, match="more than one"):
         check(question, first, second)
 
@@ -335,8 +329,7 @@ def test_records_that_lean_on_each_other_are_noticed(tmp_path):
     question = _as(Centred, QUESTIONS["sums-cells"])
     rows, changed = [(-4.0, 0.1), (4.0, 0.2), (3.9, 0.0)], [(-3.9, 0.1), (4.0, 0.2), (3.9, 0.0)]
     before, after, old, new = (
-        totals_of(question, write(tmp_path / f"{i}.parquet", table))
-        for i, table in enumerate([rows, changed, alone(rows, 0), alone(changed, 0)])
+        totals_of(question, write(tmp_path, table)) for table in [rows, changed, alone(rows, 0), alone(changed, 0)]
     )
     assert difference(before, after) != difference(old, new)
 
