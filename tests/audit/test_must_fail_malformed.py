@@ -202,10 +202,15 @@ def test_radial_noise_around_anything(unguarded, wrong):
     assert {"around radial noise, forged", "by region, one or none, forged"} <= set(wrong(RADIAL))
 
 
-def test_selections_that_look_at_no_field_are_seen(unguarded, wrong):
-    """Hypotheses without a rival are the one thing that fails in no other way."""
+def test_selections_that_look_at_no_field_are_seen(unguarded, place):
+    """Hypotheses without a rival are the one thing that fails in no other way.
+
+    It alone is asked: a door that takes them spends ten seconds on more hypotheses than are compared.
+    """
     unguarded.setattr(Selection, "__post_init__", lambda self: None)
-    assert "hypotheses without a rival, forged" in wrong(SELECTIONS)
+    lonely = "hypotheses without a rival"
+    asked = {lonely: _PROMISES[SELECTIONS].args[0][lonely]}
+    assert (f"{lonely}, forged: answered, charged", False) in list(_malformed._refused(asked, place))
 
 
 def test_a_question_about_groups_of_another_table(wrong, monkeypatch):
