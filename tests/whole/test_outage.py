@@ -4,12 +4,13 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.served import PUBPRIV
+from helpers.cli_world import run_program
 from helpers.stores import PASSWORD, running_postgres
 
 from pubpriv.estimators import MIXTURE
@@ -34,22 +35,29 @@ def server():
 
 @dataclass(frozen=True)
 class World:
-    """Tables, a way to run `pubpriv`, and what a clean run charges."""
+    """Tables, the words of a plain run, and what a clean run charges."""
 
     folder: Path
     url: str
     clean: int
 
-    def command(self, model: str) -> list[str]:
-        """The command line of a plain run."""
+    def words(self) -> list[str]:
+        """What is typed after `pubpriv`."""
         tables = ["--private", f"{self.folder}/private.parquet", "--public", f"{self.folder}/public.parquet"]
         run = ["--dataset", DATASET, "--release-id", RELEASE_ID, "--budget", ALLOTMENT, "--components", "2"]
-        files = ["--ledger", self.url, "--out", f"{self.folder}/{model}", "--plain"]
-        return [*SEEDED, "fit", "mixture", *tables, *run, *files]
+        files = ["--ledger", self.url, "--out", str(self.model), "--plain"]
+        return ["fit", "mixture", *tables, *run, *files]
 
-    def fit(self, model: str) -> subprocess.CompletedProcess:
-        """A whole run."""
-        return subprocess.run(self.command(model), capture_output=True, text=True, check=False, timeout=120)
+    @property
+    def model(self) -> Path:
+        """Where a run writes its model."""
+        return self.folder / "model.json"
+
+
+@pytest.fixture
+def program(monkeypatch, capfd):
+    """Run `pubpriv` with arguments in this process; what libraries in C write is seen, too."""
+    return partial(run_program, monkeypatch, capfd)
 
 
 @pytest.fixture
@@ -75,9 +83,9 @@ STOPS = [(3, signal.SIGQUIT), pytest.param(7, signal.SIGINT, marks=pytest.mark.s
 
 
 @pytest.mark.parametrize(("step", "how"), STOPS, ids=lambda value: str(getattr(value, "name", value)))
-def test_a_server_that_stops_in_mid_run(server, world, step, how):
+def test_a_server_that_stops_in_mid_run(server, world, program, step, how):
     """Exit 5 and a line that says so, or exit 0; afterwards the same release id ends at a clean run's cost."""
-    child = subprocess.Popen(world.command("model.json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen([*SEEDED, *world.words()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     told = []
     for line in child.stderr:
         told.append(line)
@@ -90,33 +98,32 @@ def test_a_server_that_stops_in_mid_run(server, world, step, how):
     if child.returncode == 5:
         assert "does not answer" in rest.splitlines()[-1]
         assert "Traceback" not in text
-    refused = world.fit("model.json")  # nobody answers: the same words, before anything else is done
-    assert refused.returncode == 5, refused.stderr
-    assert PASSWORD not in text + refused.stderr
+    refused = program(*world.words())  # nobody answers: the same words, before anything else is done
+    assert refused.code == 5, refused.err
+    assert PASSWORD not in text + refused.err
     server.start()
 
-    assert world.fit("model.json").returncode == 0
-    before = (world.folder / "model.json").read_text()
-    again = world.fit("model.json")
-    assert again.returncode == 0, again.stderr
+    assert program(*world.words()).code == 0
+    before = world.model.read_text()
+    again = program(*world.words())
+    assert again.code == 0, again.err
     with Ledger.open(world.url) as ledger:
         ledger.verify(DATASET)
         run, balance = ledger.run(DATASET, RELEASE_ID).bill(), ledger.balance(DATASET)
     assert run.state.closed
     assert all(charge.answered for charge in run.charges)
     assert (balance.spent.main, balance.held.main) == (world.clean, 0)
-    assert before.split('"created"')[0] == (world.folder / "model.json").read_text().split('"created"')[0]
+    assert before.split('"created"')[0] == world.model.read_text().split('"created"')[0]
 
 
-def test_no_password_is_printed(server, world):
+def test_no_password_is_printed(server, world, program):
     """Through `budget show` and a whole run, what is printed and written tells where, and never the password."""
-    done = world.fit("model.json")
-    assert done.returncode == 0, done.stderr
-    texts = [done.stdout, done.stderr, (world.folder / "model.json").read_text()]
+    done = program(*world.words())
+    assert done.code == 0, done.err
+    texts = [done.out, done.err, world.model.read_text()]
     for arguments in (["budget", "show", DATASET], ["budget", "show", "nobody"], ["ledger", "verify"]):
-        command = [*PUBPRIV, *arguments, "--ledger", world.url]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        texts += [done.stdout, done.stderr]
+        done = program(*arguments, "--ledger", world.url)
+        texts += [done.out, done.err]
     assert "--ledger postgresql" in texts[-3]  # what to type, for a dataset that nobody registered
     for text in texts:
         assert PASSWORD not in text
