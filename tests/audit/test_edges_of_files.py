@@ -43,9 +43,10 @@ def test_nothing_is_caught_where_nothing_is_broken(layout):
     assert broken(layout) == {}
 
 
-def test_every_kind_is_asked_of_a_folder():
+@pytest.mark.parametrize("layout", _LAYOUTS, ids=["file", "folder", "lines"])
+def test_every_kind_is_asked_of_every_layout(layout):
     """One finding a kind, each near the largest distance that is declared."""
-    found = list(_tried(FOLDER, list(EXAMPLES.values()), 1, share=5))
+    found = list(_tried(layout, list(EXAMPLES.values()), 1, share=5))
     assert [finding.detail for finding in found if not finding.holds] == []
     assert {f.mechanism.partition(" ")[0] for f in found} == {type(e.question).__name__ for e in EXAMPLES.values()}
     assert all(finding.check == "files" and 0.7 < finding.found <= finding.claimed == 1 for finding in found)

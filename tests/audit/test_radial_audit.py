@@ -49,6 +49,11 @@ def wrong(monkeypatch):
     return install
 
 
+def test_nothing_is_found_without_a_bug():
+    """All findings of a fast audit."""
+    assert [finding.detail for finding in _radial.findings(True, 0) if not finding.holds] == []
+
+
 def test_the_law_stands():
     """Of one coordinate, of three and where it is rounded."""
     assert _law(1, 20_000).holds
