@@ -180,10 +180,12 @@ def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, o
     """Give errors what is not known of the tails of components; covariances (k, d, d), all in `order`."""
     means, found = errors["means"], errors["covariances"]
     roots = np.sqrt(np.einsum("kii->ki", covariances))
-    lost = tails.unsure * roots[:, :, None] * roots[:, None, :]
-    factors = np.array(tails.factors)[order, None, None]
+    unsure = np.sqrt(np.array(tails.unsure))
+    lost = np.outer(unsure, unsure) * roots[:, :, None] * roots[:, None, :]
+    grown = np.sqrt(np.array(tails.columns))
+    factors = np.array(tails.factors)[order, None, None] * np.outer(grown, grown)
     parts = {
-        "means": {**means, "clipping": tails.shift * roots},
+        "means": {**means, "clipping": np.array(tails.shift) * roots},
         "covariances": {
             **found,
             "privacy": found["privacy"] * factors,

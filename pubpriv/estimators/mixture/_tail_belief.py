@@ -8,6 +8,7 @@ import numpy as np
 from pubpriv.estimators.gaussian.clipping import mean_constants
 from pubpriv.estimators.gaussian.tail_belief import prior
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
+from pubpriv.estimators.mixture._lone_tails import LoneTail
 from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts
 
 _GAUSSIAN = 0.65
@@ -17,6 +18,9 @@ tails that these make together are explained."""
 _AT_MOST = 3.0
 """Public rows change the weight of a law against the Gaussian's by this power of e at most, up or down: private ones
 may be of another law."""
+
+_LONE = 0.5
+"""Prior chance that a tail is of one column, where it is."""
 
 _SCALES = np.linspace(-0.3, 0.8, 56)
 """Logarithms of scales of a law at which rows are clipped and counted."""
@@ -45,6 +49,7 @@ class Seen:
         unsure: relative sd of the scale that this tells.
         n: private rows.
         clumped: by how much more counts vary by sampling than those of independent rows.
+        columns: (d, bins) values of public rows by column, see `seen_in_columns`.
     """
 
     counts: TailCounts
@@ -55,6 +60,7 @@ class Seen:
     unsure: float
     n: int
     clumped: float
+    columns: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -62,11 +68,13 @@ class TailBelief:
     """Chances of each law of tails (the first is the Gaussian), with each kind of odd rows (the first is none).
 
     Attributes:
-        laws: of tails.
+        laws: of tails; the last ones are those of `lone`.
         odd: kinds of odd rows.
         chances: (laws, kinds), that add up to 1.
         scales: (laws, kinds) at which components hold what they were seen to hold.
         sampling: (laws, kinds) variances of a variance by sampling, over a Gaussian's.
+        lone: laws of a tail of one column.
+        whose: (lone laws, d) chances of the columns to be that one.
     """
 
     laws: tuple[TailLaw, ...]
@@ -74,16 +82,24 @@ class TailBelief:
     chances: np.ndarray
     scales: np.ndarray
     sampling: np.ndarray
+    lone: tuple[LoneTail, ...]
+    whose: np.ndarray
 
     @classmethod
-    def of(cls, seen: Seen) -> "TailBelief":
-        """Hold every law against what was seen."""
-        laws = tail_laws(seen.drawn.d)
+    def of(cls, seen: Seen, lone: tuple[LoneTail, ...] = ()) -> "TailBelief":
+        """Hold every law against what was seen, also those of a tail of one column."""
+        alike = tail_laws(seen.drawn.d)
+        laws = (*alike, *(each.law for each in lone))
         odd = OddKinds.of(seen.drawn, laws[0], seen.components)
         scales, logs, public, sampling = np.stack([_weighed(law, odd, seen) for law in laws], axis=1)
-        logs = logs - logs.max() + np.clip(public - public[0, 0], -_AT_MOST, _AT_MOST)
-        chances = np.exp(logs) * _prior(laws)[:, None] * odd.prior
-        return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0])
+        odds = np.clip(public - public[0, 0], -_AT_MOST, _AT_MOST)
+        own = np.reshape([seen.columns @ each.odds for each in lone], (len(lone), seen.drawn.d))
+        whose = np.exp(np.clip(own, -_AT_MOST, _AT_MOST))
+        # of one column its values show more than lengths of rows
+        odds[len(alike) :] = np.clip(odds[0] + np.log(whose.mean(axis=1))[:, None], -_AT_MOST, _AT_MOST)
+        chances = np.exp(logs - logs.max() + odds) * _prior(alike, len(lone))[:, None] * odd.prior
+        whose = whose / whose.sum(axis=1, keepdims=True)
+        return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0], lone, whose)
 
     @property
     def gaussian(self) -> float:
@@ -96,12 +112,22 @@ class TailBelief:
         return float(self.chances[:, 1:].sum())
 
     @property
-    def factor(self) -> float:
-        """By how much variances are larger than was measured, in the mean over laws."""
-        return float((self.chances * self.scales**2).sum())
+    def alone(self) -> np.ndarray:
+        """Chances (d,) of the columns to have a tail that the others have not."""
+        return np.asarray(self.chances[len(self.laws) - len(self.lone) :].sum(axis=1) @ self.whose)
 
-    def unsure(self, sampling: float, noise: float) -> float:
-        """Tell what is to be added to the error of a variance, so that an interval about the mean over laws holds it.
+    @property
+    def factors(self) -> np.ndarray:
+        """By how much variances (d,) of columns are larger than was measured, in the mean over laws."""
+        return np.array([float((case.chances * case.true).sum()) for case in self._cases()])
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where means (d,) of columns lie from what was measured, in standard deviations, in the mean over laws."""
+        return np.array([float((case.chances * case.places).sum()) for case in self._cases()])
+
+    def unsure(self, sampling: float, noise: float) -> np.ndarray:
+        """Tell what is to be added to errors of variances (d,), so that intervals about the mean over laws hold these.
 
         A law in which one believes by less than a twentieth need not lie in it; the root of a mean square over laws
         would be that of the longest tail. Odd rows in one place come on top.
@@ -110,23 +136,13 @@ class TailBelief:
             sampling: relative variance of a Gaussian's variance by sampling.
             noise: the same by noise.
         """
-        from scipy.special import ndtr
-
         wanted = _HELD + (_OF_TAILS - _HELD) * (1 - self.gaussian)
-        true = self.scales**2 / self.factor
-        sds = true * np.sqrt(sampling * self.sampling + noise)
-        low, high = 0.0, float((np.abs(true - 1) + 3 * sds).max())
-        for _ in range(_HALVINGS):
-            error = (low + high) / 2
-            ends = ((side * _Z95 * error - (true - 1)) / sds for side in (1, -1))
-            upper, lower = (ndtr(end) for end in ends)
-            held = float((self.chances * (upper - lower)).sum())
-            low, high = (error, high) if held < wanted else (low, error)
         bent = float((self.chances * self.odd.bending).sum())
-        return math.sqrt(max(high**2 - sampling - noise, 0.0) + bent)
+        errors = [case.error(wanted, sampling, noise) for case in self._cases()]
+        return np.array([math.sqrt(max(error**2 - sampling - noise, 0.0) + bent) for error in errors])
 
-    def shift(self, d: int, radius: float, end: float) -> float:
-        """Tell how far a mean may be off along a column, in standard deviations: one sd.
+    def shift(self, d: int, radius: float, end: float) -> np.ndarray:
+        """Tell how far means may be off along columns (d,), in standard deviations: one sd.
 
         Skewed laws lose one tail; odd rows among those of a component may lie in one place.
 
@@ -140,15 +156,59 @@ class TailBelief:
             [scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope) for scale in own]
             for law, own in zip(self.laws, self.scales, strict=True)
         ]
-        squares = np.square(lost) + self.odd.leaning
-        return math.sqrt(float((self.chances * squares).sum()))
+        common = float((self.chances * (np.square(lost) + self.odd.leaning)).sum())
+        spread = [float((case.chances * case.places**2).sum()) for case in self._cases()]
+        return np.asarray(np.sqrt(common + np.maximum(np.array(spread) - self.places**2, 0.0)))
+
+    def _cases(self) -> list["_Cases"]:
+        """Tell what may be true of each column."""
+        count, squares = len(self.laws) - len(self.lone), self.scales**2
+        own = np.array([(each.factor, each.place, each.sampling) for each in self.lone]).reshape(-1, 3, 1)
+        true = np.concatenate([squares, own[:, 0] * squares[count:]])
+        places = np.concatenate([np.zeros_like(squares), own[:, 1] + 0 * squares[count:]])
+        sampling = np.concatenate([self.sampling, own[:, 2] + 0 * squares[count:]])
+        cases = []
+        for chance in self.whose.T[:, :, None]:
+            lone = self.chances[count:]
+            chances = np.concatenate([self.chances[:count], (1 - chance) * lone, chance * lone])
+            cases.append(_Cases(chances, true, places, sampling))
+        return cases
 
 
-def _prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
-    """Weights of laws before anything is known; those of others than the Gaussian are to each other as they were."""
+@dataclass(frozen=True)
+class _Cases:
+    """What may be true of a column: chances, variances over what was measured, places of the mean, and `sampling`."""
+
+    chances: np.ndarray
+    true: np.ndarray
+    places: np.ndarray
+    sampling: np.ndarray
+
+    def error(self, wanted: float, sampling: float, noise: float) -> float:
+        """Give the relative error of a variance whose interval holds what is true with the chance that is `wanted`."""
+        from scipy.special import ndtr
+
+        true = self.true / float((self.chances * self.true).sum())
+        sds = true * np.sqrt(sampling * self.sampling + noise)
+        low, high = 0.0, float((np.abs(true - 1) + 3 * sds).max())
+        for _ in range(_HALVINGS):
+            error = (low + high) / 2
+            ends = ((side * _Z95 * error - (true - 1)) / sds for side in (1, -1))
+            upper, lower = (ndtr(end) for end in ends)
+            held = float((self.chances * (upper - lower)).sum())
+            low, high = (error, high) if held < wanted else (low, error)
+        return high
+
+
+def _prior(laws: tuple[TailLaw, ...], lone: int) -> np.ndarray:
+    """Weights of laws, and of so many of a tail of one column, before anything is known.
+
+    Those of laws other than the Gaussian are to each other as they were.
+    """
     weights = prior(laws)
-    others = weights * (1 - _GAUSSIAN) / (1 - weights[0])
-    return np.asarray(np.append(_GAUSSIAN, others[1:]))
+    others = weights[1:] * (1 - _GAUSSIAN) / (1 - weights[0])
+    shared = _LONE if lone else 0.0
+    return np.concatenate([[_GAUSSIAN], (1 - shared) * others, np.full(lone, shared * (1 - _GAUSSIAN) / max(lone, 1))])
 
 
 def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:

@@ -22,6 +22,7 @@ from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._linear import one_thread
+from pubpriv.estimators.mixture._lone_tails import lone_tails, seen_in_columns
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Tails
 from pubpriv.estimators.mixture._tail_belief import Seen, TailBelief
@@ -74,29 +75,41 @@ def read_tails(
     level = grown * float(drawn.held_by(gaussian, np.ones(1))[0] / drawn.inside_by(gaussian, np.ones(1))[0])
     sampling, noise = 2 * clumped * k / n, (last.moment_sd * k / n) ** 2
     scale_sd = math.sqrt((noise + sampling) / (d * k)) / 2
-    lengths, _ = measured(scaling, last, public.rows)
-    belief = TailBelief.of(Seen(counts, drawn, lengths, k, level, scale_sd, n, clumped))
-    factor, unsure = belief.factor, belief.unsure(sampling, noise)
+    lengths, owners = measured(scaling, last, public.rows)
+    # along which directions one may be long, columns do not say where all is measured in others
+    lone = () if scaling.shape or kind == "spherical" else lone_tails(d, radius, counts.end)
+    columns = seen_in_columns(scaling, last, public.rows, owners)
+    belief = TailBelief.of(Seen(counts, drawn, lengths, k, level, scale_sd, n, clumped, columns), lone)
+    believed, places, unsure = belief.factors, belief.places, belief.unsure(sampling, noise)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out
-    if (factor > 1 and belief.of_odd_rows > _LIKELIER) if seen else factor < 1:
-        factor = 1.0
+    all_odd = seen and belief.of_odd_rows > _LIKELIER
+    columns_by = np.minimum(believed, 1.0) if all_odd else believed if seen else np.maximum(believed, 1.0)
+    placed = 0.0 * places if all_odd else places
     # what is believed, and not counted in, is an error
-    unsure = math.hypot(unsure, _MISTAKEN * (belief.factor - 1), belief.factor - factor)
-    shift = belief.shift(d, radius, counts.end)
-    factors = factor * (1 + taken) / grown
-    # laws are alike in all columns; what d columns lack together, one may lack by itself
-    alone = (d - 1) * (belief.factor - 1 + unsure)
-    alone = alone if alone > math.sqrt(sampling + noise + unsure**2) else 0.0
-    return Tails(tuple(factors.tolist()), unsure, shift, belief.gaussian, belief.of_odd_rows, alone)
+    unsure = np.sqrt(unsure**2 + (_MISTAKEN * (believed - 1)) ** 2 + (believed - columns_by) ** 2)
+    shift = np.sqrt(belief.shift(d, radius, counts.end) ** 2 + (_MISTAKEN * places) ** 2 + (places - placed) ** 2)
+    return Tails(
+        tuple(((1 + taken) / grown).tolist()),
+        tuple(columns_by.tolist()),
+        tuple(placed.tolist()),
+        tuple(unsure.tolist()),
+        tuple(shift.tolist()),
+        belief.gaussian,
+        belief.of_odd_rows,
+        tuple(belief.alone.tolist()),
+    )
 
 
 def with_tails(last: Round, tails: Tails | None) -> Round:
-    """Give a round its covariances with their tails; rows outside that are no odd ones are no longer apart."""
+    """Give a round its means and covariances with their tails; rows outside that are no odd ones are not apart."""
     if tails is None:
         return last
     weights, means, covariances = last.mixture.arrays
-    mixture = Mixture.of(weights, means, np.array(tails.factors)[:, None, None] * covariances)
+    roots = np.sqrt(np.array(tails.columns))
+    covariances = np.array(tails.factors)[:, None, None] * np.outer(roots, roots) * covariances
+    means = means + np.array(tails.places) * np.sqrt(np.einsum("kii->ki", covariances))
+    mixture = Mixture.of(weights, means, covariances)
     counted_in = last.outside is not None and last.outside.seen and tails.odd < _LIKELIER
     return replace(last, mixture=mixture, outside=None if counted_in else last.outside, tails=tails)
 
