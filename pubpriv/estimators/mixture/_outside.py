@@ -87,27 +87,28 @@ def as_planned(cells: Cells, ask: Ask) -> Cells | ComponentShells:
     return replace(planned, cells=cells) if isinstance(planned, ComponentShells) else cells
 
 
+_Table = tuple[tuple[float, ...], ...]
+
+
 @public_value
 @dataclass(frozen=True)
 class Tails:
     """What is made of the tails of components, see `tails`.
 
     Attributes:
-        factors: by which covariances were multiplied, (k,), ...
-        columns: ... and variances of columns, (d,).
-        places: by how many standard deviations means were moved, (d,).
-        unsure: relative sd that is to be added to errors of variances of columns, (d,).
-        shift: sd that is to be added to errors of means, in standard deviations of a column, (d,).
+        factors: by which variances were multiplied, (k, d); covariances by the root of two of these.
+        places: by how many standard deviations means were moved, (k, d).
+        unsure: relative sd that is to be added to errors of variances, (k, d).
+        shift: sd that is to be added to errors of means, in standard deviations of a column, (k, d).
         gaussian: chance that the rows of components are Gaussian.
         odd: chance that rows outside of components are odd ones, and not their tails.
         alone: chance of each column that it has a tail which the others have not, (d,).
     """
 
-    factors: tuple[float, ...]
-    columns: tuple[float, ...]
-    places: tuple[float, ...]
-    unsure: tuple[float, ...]
-    shift: tuple[float, ...]
+    factors: _Table
+    places: _Table
+    unsure: _Table
+    shift: _Table
     gaussian: float
     odd: float
     alone: tuple[float, ...]
@@ -117,8 +118,7 @@ class Tails:
         """Tell what a reader should know, in words."""
         if self.gaussian > _MAY_BE_GAUSSIAN:
             return ()
-        most = max(range(len(self.columns)), key=lambda j: self.columns[j])
-        added, error = max(self.factors) * self.columns[most] - 1, 1.96 * max(self.unsure)
+        added, error = max(map(max, self.factors)) - 1, 1.96 * max(map(max, self.unsure))
         text = "rows of components have longer tails than Gaussian ones"
         if added > 0:
             text += f": what was cut off of them is counted in, up to {added:.1%} (+- {error:.1%}) of a covariance"

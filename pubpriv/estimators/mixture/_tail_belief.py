@@ -1,6 +1,5 @@
 """How much each law of tails is believed, by released counts and public rows, and what follows for an estimate."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from pubpriv.estimators.gaussian.clipping import mean_constants
 from pubpriv.estimators.gaussian.tail_belief import prior
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
+from pubpriv.estimators.mixture._crowds import Crowds
 from pubpriv.estimators.mixture._lone_tails import LoneTail
 from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts
 
@@ -28,10 +28,13 @@ _SCALES = np.linspace(-0.3, 0.8, 56)
 _STEPS = np.linspace(-2.0, 2.0, 5)
 """Scales are uncertain: so many of their sds from the likeliest one are tried."""
 
+_UNLIKELY = 1e-5
+"""Cases of a smaller chance than this are left out of errors."""
+
 _HARDLY_A_ROW = 1e-9
 """Least share of rows that components are taken to hold."""
 
-_HELD, _OF_TAILS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 40
+_HELD, _OF_TAILS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 25
 """Intervals hold this share of what is believed, of long tails the second one, since there are others than those that
 are tried; and reach so many errors to either side, found in so many steps."""
 
@@ -44,7 +47,6 @@ class Seen:
         counts: released.
         drawn: rows that stand for laws.
         lengths: (m,) of the public rows.
-        components: how many there are.
         level: mean squared length of rows that count for components, clipped, as released.
         unsure: relative sd of the scale that this tells.
         n: private rows.
@@ -55,7 +57,6 @@ class Seen:
     counts: TailCounts
     drawn: DrawnRows
     lengths: np.ndarray
-    components: int
     level: float
     unsure: float
     n: int
@@ -75,6 +76,7 @@ class TailBelief:
         sampling: (laws, kinds) variances of a variance by sampling, over a Gaussian's.
         lone: laws of a tail of one column.
         whose: (lone laws, d) chances of the columns to be that one.
+        crowds: of odd rows in components.
     """
 
     laws: tuple[TailLaw, ...]
@@ -84,13 +86,13 @@ class TailBelief:
     sampling: np.ndarray
     lone: tuple[LoneTail, ...]
     whose: np.ndarray
+    crowds: Crowds
 
     @classmethod
-    def of(cls, seen: Seen, lone: tuple[LoneTail, ...] = ()) -> "TailBelief":
+    def of(cls, seen: Seen, odd: OddKinds, crowds: Crowds, lone: tuple[LoneTail, ...] = ()) -> "TailBelief":
         """Hold every law against what was seen, also those of a tail of one column."""
         alike = tail_laws(seen.drawn.d)
         laws = (*alike, *(each.law for each in lone))
-        odd = OddKinds.of(seen.drawn, laws[0], seen.components)
         scales, logs, public, sampling = np.stack([_weighed(law, odd, seen) for law in laws], axis=1)
         odds = np.clip(public - public[0, 0], -_AT_MOST, _AT_MOST)
         own = np.reshape([seen.columns @ each.odds for each in lone], (len(lone), seen.drawn.d))
@@ -99,7 +101,7 @@ class TailBelief:
         odds[len(alike) :] = np.clip(odds[0] + np.log(whose.mean(axis=1))[:, None], -_AT_MOST, _AT_MOST)
         chances = np.exp(logs - logs.max() + odds) * _prior(alike, len(lone))[:, None] * odd.prior
         whose = whose / whose.sum(axis=1, keepdims=True)
-        return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0], lone, whose)
+        return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0], lone, whose, crowds)
 
     @property
     def gaussian(self) -> float:
@@ -116,33 +118,25 @@ class TailBelief:
         """Chances (d,) of the columns to have a tail that the others have not."""
         return np.asarray(self.chances[len(self.laws) - len(self.lone) :].sum(axis=1) @ self.whose)
 
-    @property
-    def factors(self) -> np.ndarray:
-        """By how much variances (d,) of columns are larger than was measured, in the mean over laws."""
-        return np.array([float((case.chances * case.true).sum()) for case in self._cases()])
+    def factors_and_errors(self, sampling: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
+        """Tell by how much variances (k, d) are larger than was measured, and what is to be added to their errors.
 
-    @property
-    def places(self) -> np.ndarray:
-        """Where means (d,) of columns lie from what was measured, in standard deviations, in the mean over laws."""
-        return np.array([float((case.chances * case.places).sum()) for case in self._cases()])
-
-    def unsure(self, sampling: float, noise: float) -> np.ndarray:
-        """Tell what is to be added to errors of variances (d,), so that intervals about the mean over laws hold these.
-
-        A law in which one believes by less than a twentieth need not lie in it; the root of a mean square over laws
-        would be that of the longest tail. Odd rows in one place come on top.
+        The first is the mean over laws; the second, relative to it, makes intervals about it hold what is believed.
+        A law in which one believes by less than a twentieth need not lie in them; the root of a mean square over laws
+        would be that of the longest tail.
 
         Args:
             sampling: relative variance of a Gaussian's variance by sampling.
             noise: the same by noise.
         """
         wanted = _HELD + (_OF_TAILS - _HELD) * (1 - self.gaussian)
-        bent = float((self.chances * self.odd.bending).sum())
-        errors = [case.error(wanted, sampling, noise) for case in self._cases()]
-        return np.array([math.sqrt(max(error**2 - sampling - noise, 0.0) + bent) for error in errors])
+        cases = [[self._cases(column, each) for column in self.whose.T] for each in self.crowds.chances]
+        factors = np.array([[each.factor for each in row] for row in cases])
+        errors = np.array([[each.error(wanted, sampling, noise) for each in row] for row in cases])
+        return factors, np.sqrt(np.maximum(errors**2 - sampling - noise, 0.0))
 
-    def shift(self, d: int, radius: float, end: float) -> np.ndarray:
-        """Tell how far means may be off along columns (d,), in standard deviations: one sd.
+    def places_and_shifts(self, d: int, radius: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+        """Tell where means (k, d) lie from what was measured, and how far they may be off from there, in sds: one sd.
 
         Skewed laws lose one tail; odd rows among those of a component may lie in one place.
 
@@ -156,46 +150,57 @@ class TailBelief:
             [scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope) for scale in own]
             for law, own in zip(self.laws, self.scales, strict=True)
         ]
-        common = float((self.chances * (np.square(lost) + self.odd.leaning)).sum())
-        spread = [float((case.chances * case.places**2).sum()) for case in self._cases()]
-        return np.asarray(np.sqrt(common + np.maximum(np.array(spread) - self.places**2, 0.0)))
+        common = float((self.chances * np.square(lost)).sum())
+        leaning = (self.crowds.chances * self.crowds.leans).sum(axis=2) @ self.chances.sum(axis=0)
+        own = np.array([each.place for each in self.lone])
+        chances = self.chances[len(self.laws) - len(self.lone) :].sum(axis=1)[:, None] * self.whose
+        places = own @ chances
+        spread = np.maximum(own**2 @ chances - places**2, 0.0)
+        return np.tile(places, (len(leaning), 1)), np.sqrt(common + leaning[:, None] + spread)
 
-    def _cases(self) -> list["_Cases"]:
-        """Tell what may be true of each column."""
+    def _cases(self, whose: np.ndarray, crowds: np.ndarray) -> "_Cases":
+        """Tell what may be true of a column in a component.
+
+        Args:
+            whose: (lone laws,) chances that this column has the tail.
+            crowds: (kinds, places) chances of a crowd in this component.
+        """
         count, squares = len(self.laws) - len(self.lone), self.scales**2
-        own = np.array([(each.factor, each.place, each.sampling) for each in self.lone]).reshape(-1, 3, 1)
-        true = np.concatenate([squares, own[:, 0] * squares[count:]])
-        places = np.concatenate([np.zeros_like(squares), own[:, 1] + 0 * squares[count:]])
-        sampling = np.concatenate([self.sampling, own[:, 2] + 0 * squares[count:]])
-        cases = []
-        for chance in self.whose.T[:, :, None]:
-            lone = self.chances[count:]
-            chances = np.concatenate([self.chances[:count], (1 - chance) * lone, chance * lone])
-            cases.append(_Cases(chances, true, places, sampling))
-        return cases
+        factors, sampling = (np.array([getattr(each, name) for each in self.lone]) for name in ("factor", "sampling"))
+        lone, chance = self.chances[count:], whose[:, None]
+        chances = np.concatenate([self.chances[:count], (1 - chance) * lone, chance * lone])[..., None] * crowds
+        true = np.concatenate([squares, factors[:, None] * squares[count:]])[..., None] / (1 + self.crowds.bends)
+        spread = np.concatenate([self.sampling, sampling[:, None] + 0 * squares[count:]])
+        likely = chances > _UNLIKELY
+        cases = chances[likely], true[likely], np.broadcast_to(spread[..., None], chances.shape)[likely]
+        return _Cases(cases[0] / cases[0].sum(), *cases[1:])
 
 
 @dataclass(frozen=True)
 class _Cases:
-    """What may be true of a column: chances, variances over what was measured, places of the mean, and `sampling`."""
+    """What may be true of a column: (cases,) chances, variances over what was measured, and `sampling`."""
 
     chances: np.ndarray
     true: np.ndarray
-    places: np.ndarray
     sampling: np.ndarray
+
+    @property
+    def factor(self) -> float:
+        """Mean of the variances."""
+        return float(self.chances @ self.true)
 
     def error(self, wanted: float, sampling: float, noise: float) -> float:
         """Give the relative error of a variance whose interval holds what is true with the chance that is `wanted`."""
         from scipy.special import ndtr
 
-        true = self.true / float((self.chances * self.true).sum())
+        true = self.true / self.factor
         sds = true * np.sqrt(sampling * self.sampling + noise)
         low, high = 0.0, float((np.abs(true - 1) + 3 * sds).max())
         for _ in range(_HALVINGS):
             error = (low + high) / 2
             ends = ((side * _Z95 * error - (true - 1)) / sds for side in (1, -1))
             upper, lower = (ndtr(end) for end in ends)
-            held = float((self.chances * (upper - lower)).sum())
+            held = float(self.chances @ (upper - lower))
             low, high = (error, high) if held < wanted else (low, error)
         return high
 

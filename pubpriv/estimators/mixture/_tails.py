@@ -21,12 +21,13 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._crowds import Crowds
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._lone_tails import lone_tails, seen_in_columns
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Tails
 from pubpriv.estimators.mixture._tail_belief import Seen, TailBelief
-from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, TailCounts, measured
+from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts, measured
 from pubpriv.estimators.mixture.rounds import round_radius
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -68,7 +69,7 @@ def read_tails(
     if not (seen or hidden or _doubtful(counts, np.array(fit.predicted), d, n, clumped)):
         return None
     radius, gaussian = round_radius(kind, d), tail_laws(d)[0]
-    drawn = DrawnRows.of(scaling, public.rows, last, counts, radius)
+    drawn = DrawnRows.of(scaling, public.rows, last, counts, radius, len(fit.inner[0]))
     # what was taken out of components for odd rows among theirs, and stays so where there are such rows
     taken = np.array(outside.among) if outside is not None and outside.among else np.zeros(k)
     grown = 1 + float(last.mixture.arrays[0] @ taken)
@@ -79,26 +80,34 @@ def read_tails(
     # along which directions one may be long, columns do not say where all is measured in others
     lone = () if scaling.shape or kind == "spherical" else lone_tails(d, radius, counts.end)
     columns = seen_in_columns(scaling, last, public.rows, owners)
-    belief = TailBelief.of(Seen(counts, drawn, lengths, k, level, scale_sd, n, clumped, columns), lone)
-    believed, places, unsure = belief.factors, belief.places, belief.unsure(sampling, noise)
+    odd = OddKinds.of(drawn, gaussian, k)
+    crowds = Crowds.of(scaling, last, fit, drawn, odd, n, clumped)
+    belief = TailBelief.of(Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns), odd, crowds, lone)
+    believed, unsure = belief.factors_and_errors(sampling, noise)
+    places, shift = belief.places_and_shifts(d, radius, counts.end)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out
     all_odd = seen and belief.of_odd_rows > _LIKELIER
-    columns_by = np.minimum(believed, 1.0) if all_odd else believed if seen else np.maximum(believed, 1.0)
+    factors = np.minimum(believed, 1.0) if all_odd else believed if seen else np.maximum(believed, 1.0)
     placed = 0.0 * places if all_odd else places
     # what is believed, and not counted in, is an error
-    unsure = np.sqrt(unsure**2 + (_MISTAKEN * (believed - 1)) ** 2 + (believed - columns_by) ** 2)
-    shift = np.sqrt(belief.shift(d, radius, counts.end) ** 2 + (_MISTAKEN * places) ** 2 + (places - placed) ** 2)
+    unsure = np.sqrt(unsure**2 + (_MISTAKEN * (believed - 1)) ** 2 + (believed - factors) ** 2)
+    shift = np.sqrt(shift**2 + (_MISTAKEN * places) ** 2 + (places - placed) ** 2)
+    factors = factors * ((1 + taken) / grown)[:, None]
     return Tails(
-        tuple(((1 + taken) / grown).tolist()),
-        tuple(columns_by.tolist()),
-        tuple(placed.tolist()),
-        tuple(unsure.tolist()),
-        tuple(shift.tolist()),
+        _table(factors),
+        _table(placed),
+        _table(unsure),
+        _table(shift),
         belief.gaussian,
         belief.of_odd_rows,
         tuple(belief.alone.tolist()),
     )
+
+
+def _table(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Plain numbers of an array (k, d)."""
+    return tuple(map(tuple, values.tolist()))
 
 
 def with_tails(last: Round, tails: Tails | None) -> Round:
@@ -106,8 +115,8 @@ def with_tails(last: Round, tails: Tails | None) -> Round:
     if tails is None:
         return last
     weights, means, covariances = last.mixture.arrays
-    roots = np.sqrt(np.array(tails.columns))
-    covariances = np.array(tails.factors)[:, None, None] * np.outer(roots, roots) * covariances
+    roots = np.sqrt(np.array(tails.factors))
+    covariances = roots[:, :, None] * roots[:, None, :] * covariances
     means = means + np.array(tails.places) * np.sqrt(np.einsum("kii->ki", covariances))
     mixture = Mixture.of(weights, means, covariances)
     counted_in = last.outside is not None and last.outside.seen and tails.odd < _LIKELIER
