@@ -18,9 +18,9 @@ from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture.scaling import Scaling
 
 _CHANCES = (*np.geomspace(1e-6, 0.01, 30), *np.linspace(0.01, 0.99, 150)[1:-1], *(1 - np.geomspace(0.01, 1e-6, 30)))
-_OTHERS = 48
-"""Values of a column between quantiles at these chances, and of what the other columns add to a squared length,
-evenly likely, stand for a law."""
+_OF_OTHERS = (*np.linspace(0.0, 0.98, 37)[1:], *(1 - np.geomspace(0.02, 1e-6, 20)[1:]))
+"""Values of a column between quantiles at the first chances, and what the other columns add to a squared length,
+between those at the second, stand for a law."""
 
 _PASSES, _NEAR, _WIDEST, _STEP = 80, 0.002, 4.0, 1.2
 """A law explains what a round makes of a column if in so many passes, each of which makes a variance larger by no more
@@ -72,8 +72,7 @@ def lone_tails(d: int, radius: float, end: float) -> tuple[LoneTail, ...]:
         return ()
     from scipy.special import ndtri
 
-    chances = np.array([0.0, *_CHANCES, 1.0])
-    middles, weights = (chances[1:] + chances[:-1]) / 2, np.diff(chances)
+    middles, weights = _between(_CHANCES)
     scan = _Scan.of(d, radius, end, weights, np.asarray(ndtri(middles)))
     found = []
     for excess, column in tailed_columns(middles):
@@ -90,7 +89,8 @@ class _Scan:
 
     Attributes:
         d: columns.
-        others: (nodes,) what the other columns add to squared lengths, evenly likely.
+        others: (nodes,) what the other columns add to squared lengths.
+        likely: (nodes,) chances of that.
         radius, end: see `lone_tails`.
         weights: (values,) chances of the values of the column.
         plain: (values,) a Gaussian column's.
@@ -98,6 +98,7 @@ class _Scan:
 
     d: int
     others: np.ndarray
+    likely: np.ndarray
     radius: float
     end: float
     weights: np.ndarray
@@ -108,17 +109,17 @@ class _Scan:
         """Make one."""
         from scipy.special import gammaincinv
 
-        evenly = (np.arange(_OTHERS) + 0.5) / _OTHERS
-        return cls(d, 2 * np.asarray(gammaincinv((d - 1) / 2, evenly)), radius, end, weights, plain)
+        middles, likely = _between(_OF_OTHERS)
+        return cls(d, 2 * np.asarray(gammaincinv((d - 1) / 2, middles)), likely, radius, end, weights, plain)
 
     def moments(self, values: np.ndarray) -> tuple[float, float, float]:
         """Give the first, second and fourth moments of a column of such values in the clipped rows of a component."""
         squares = values[:, None] ** 2 + self.others
         within = squares <= self.end**2
         kept = np.where(within, np.minimum(1.0, self.radius / np.sqrt(squares)), 0.0)
-        rows = float(self.weights @ within.mean(axis=1))
+        rows = float(self.weights @ (within @ self.likely))
         first, second, fourth = (
-            float((self.weights * values**power) @ (kept**power).mean(axis=1)) / rows for power in (1, 2, 4)
+            float((self.weights * values**power) @ (kept**power @ self.likely)) / rows for power in (1, 2, 4)
         )
         return first, second, fourth
 
@@ -134,7 +135,7 @@ class _Scan:
             return None
         values = width * column + place
         lengths = np.sqrt(values[:, None] ** 2 + self.others)
-        chances = np.repeat(self.weights[:, None] / _OTHERS, _OTHERS, axis=1)
+        chances = self.weights[:, None] * self.likely
         law = tabulated(excess, lengths.ravel(), chances.ravel(), self.d)
         shares = (np.maximum(_shares(own, self.weights), _HARDLY) for own in (values, self.plain))
         odds = np.subtract(*(np.log(own) for own in shares))
@@ -146,6 +147,12 @@ class _Scan:
         _, second, fourth = self.moments(values + place)
         slope = math.log(self.moments(_STEP * values + place)[1] / second) / (2 * math.log(_STEP))
         return (fourth / second**2 - 1) / max(slope, _FLAT) ** 2
+
+
+def _between(chances: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Chances between adjacent ones, and what lies between, (len(chances) + 1,) each."""
+    ends = np.array([0.0, *chances, 1.0])
+    return (ends[1:] + ends[:-1]) / 2, np.diff(ends)
 
 
 def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
