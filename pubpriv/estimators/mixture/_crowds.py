@@ -16,8 +16,9 @@ from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds
 from pubpriv.estimators.mixture.scaling import Scaling
 
-_EVENLY = 0.25
-"""Shares of rows that are drawn evenly over lengths vary so much of what those of others would."""
+_EVENLY = 0.07, 0.25
+"""Shares of rows that are drawn evenly over lengths vary so much of what those of others would: in one column, where
+there are no directions, and in several."""
 
 _MOST = 0.95
 """Chance of a crowd in a component before its counts are known, at most."""
@@ -61,12 +62,11 @@ class Crowds:
         wide = _widths(scaling, last)
         gaussian = drawn.inner @ tail_laws(drawn.d)[0].shares(drawn.edges, np.ones(1))[0]
         predicted = (1 - odd.shares[:, None, None]) * gaussian + odd.near
+        spread = clumped + _EVENLY[drawn.d > 1] * n / DRAWN
         found = []
         for own, shares, seen in zip(wide, predicted.transpose(1, 0, 2), np.array(fit.inner), strict=True):
             expected = shares / shares.sum(axis=1, keepdims=True) * seen.sum()
-            logs = _logs(
-                fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, clumped + _EVENLY * n / DRAWN
-            )
+            logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, spread)
             chances = prior * np.exp(logs - logs.max(axis=1, keepdims=True))
             found.append(chances / chances.sum(axis=1, keepdims=True))
         return cls(np.stack(found), bends, odd.crowds[:, None] ** 2 * clipped**2 / drawn.d)
