@@ -7,8 +7,11 @@ which belong to no component, or the tail of all others: where they lie just bey
 some law does, they are counted in; where there is a gap, or they reach far, they are left out. Public rows are weighed,
 too, within bounds, for they may be of another law. How much a law would have lost, rows that are drawn of it show.
 
-The mean over laws corrects covariances. What else laws would make of them, or of means, is an error (`clipping`): where
-private rows are too few to tell laws apart, that is most of it. Released numbers and public rows go in, so this is
+A tail may be of all columns alike, or of one: which one, public rows show (`lone_tails`). Odd rows may lie together in
+a component: its own counts show whether they do (`crowds`). So each column of each component has a belief of its own.
+
+The mean over laws corrects covariances, and means of a column that is long to one side. What else laws would make of
+them is an error (`clipping`): where private rows are too few to tell laws apart, that is most of it. Released numbers and public rows go in, so this is
 free. Where counts are a Gaussian's and noise could not hide that they are not, nothing changes.
 """
 
