@@ -175,5 +175,9 @@ def seen_in_columns(scaling: Scaling, last: Round, rows: np.ndarray, owners: np.
     sds = np.sqrt(np.einsum("kii->ki", covariances))[owners]
     values = (scaling.apply(rows) - means[owners]) / sds
     steps = np.maximum(lattices(rows) / np.array(scaling.scale) / sds, _FINEST)
-    below = np.clip((_EDGES - values[..., None]) / steps[..., None] + 0.5, 0.0, 1.0)
-    return np.asarray(np.diff(below, axis=2, prepend=0.0, append=1.0).sum(axis=0))
+    # column by column: public rows may be many
+    seen = [
+        np.clip((_EDGES - own[:, None]) / step[:, None] + 0.5, 0.0, 1.0).sum(axis=0)
+        for own, step in zip(values.T, steps.T, strict=True)
+    ]
+    return np.diff(seen, axis=1, prepend=0.0, append=float(len(rows)))
