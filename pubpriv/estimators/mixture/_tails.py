@@ -11,9 +11,10 @@ A tail may be of all columns alike, or of one: which one, public rows show (`lon
 a component: its own counts show whether they do (`crowds`). So each column of each component has a belief of its own.
 
 The mean over laws corrects covariances, and means of a column that is long to one side. What else laws would make of
-them is an error (`clipping`): where private rows are too few to tell laws apart, that is most of it. Released numbers
-and public rows go in, so this is free. Where counts are a Gaussian's and noise could not hide that they are not, nothing
-changes.
+them is an error (`clipping`): where private rows are too few to tell laws apart, that is most of it.
+
+Released numbers and public rows go in, so this is free. Where counts are a Gaussian's and noise could not hide that
+they are not, nothing changes.
 """
 
 import math
