@@ -20,6 +20,9 @@ _EVENLY = 0.07, 0.25
 """Shares of rows that are drawn evenly over lengths vary so much of what those of others would: in one column, where
 there are no directions, and in several."""
 
+_HARDLY_A_ROW = 1e-9
+"""Least share of all rows that a component's shells are taken to hold."""
+
 _MOST = 0.95
 """Chance of a crowd in a component before its counts are known, at most."""
 
@@ -65,9 +68,12 @@ class Crowds:
         spread = clumped + _EVENLY[drawn.d > 1] * n / DRAWN
         found = []
         for own, shares, seen in zip(wide, predicted.transpose(1, 0, 2), np.array(fit.inner), strict=True):
-            expected = shares / shares.sum(axis=1, keepdims=True) * seen.sum()
+            # rows of many columns may all lie further out than the shells
+            expected = shares / np.maximum(shares.sum(axis=1, keepdims=True), _HARDLY_A_ROW) * max(seen.sum(), 0.0)
             logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, spread)
-            chances = prior * np.exp(logs - logs.max(axis=1, keepdims=True))
+            # a place where no crowd can be may explain counts best
+            most = np.where(prior > 0, logs, -np.inf).max(axis=1, keepdims=True)
+            chances = prior * np.exp(np.minimum(logs - most, 0.0))
             found.append(chances / chances.sum(axis=1, keepdims=True))
         return cls(np.stack(found), bends, odd.crowds[:, None] ** 2 * clipped**2 / drawn.d)
 
@@ -116,6 +122,6 @@ def _logs(
     below = chndtr((edges / wide) ** 2, d, places[:, None] ** 2)
     there = np.vstack([np.zeros(len(edges)), np.diff(below, axis=1, prepend=0.0)])
     size = np.where(np.arange(bends.shape[1]) > 0, crowds[:, None], 0.0)[..., None]
-    expected = predicted[:, None] + seen.sum() * ((1 - size) * others + size * there - shares(np.array(wide)))
+    expected = predicted[:, None] + max(seen.sum(), 0.0) * ((1 - size) * others + size * there - shares(np.array(wide)))
     variances = fit.sd**2 + np.maximum(expected, 0.0) * spread
     return np.asarray(-((seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2)

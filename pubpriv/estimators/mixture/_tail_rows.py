@@ -29,6 +29,9 @@ _SHARES = 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08
 _PLACES = 8
 """Lengths at which odd rows may lie among those of a component."""
 
+_CROWD = 0.5
+"""Largest share of a component's rows that are odd ones in one place."""
+
 _NOTHING = 1e-12
 """Least of what components are taken to hold."""
 
@@ -237,6 +240,6 @@ class OddKinds:
             shares[:, None, None] * np.moveaxis(drawn.inner @ bins.T, 2, 0),
             shares * inside,
             shares * held,
-            components * shares * (1 - inside),
+            np.minimum(components * shares * (1 - inside), _CROWD),
             np.where(shares[:, None] > 0, bins @ drawn.strayed.T, 0.0),
         )
