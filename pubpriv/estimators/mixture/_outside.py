@@ -113,9 +113,8 @@ class Tails:
     odd: float
     alone: tuple[float, ...]
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Tell what a reader should know, in words."""
+    def warnings(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Tell what a reader should know, in words; `columns` are the names of columns."""
         if self.gaussian > _MAY_BE_GAUSSIAN:
             return ()
         added, error = max(map(max, self.factors)) - 1, 1.96 * max(map(max, self.unsure))
@@ -125,10 +124,10 @@ class Tails:
         else:
             text += f", or odd rows lie among them: covariances may be off by {error:.1%} for that"
         if sum(self.alone) > _ALONE:
-            column = max(range(len(self.alone)), key=lambda j: self.alone[j])
+            most = max(range(len(self.alone)), key=lambda j: self.alone[j])
             text += (
-                f". One column seems to have them alone, in the public rows column {column + 1} "
-                f"(chance {self.alone[column]:.2f}). Give log1p(x) of a column that is skewed"
+                f". One column seems to have them alone: {columns[most]}, by its values in the public rows (chance "
+                f"{self.alone[most]:.2f}). Give log1p(x) of a column that is skewed"
             )
         return (text,)
 

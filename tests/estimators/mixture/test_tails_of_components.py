@@ -71,7 +71,7 @@ def test_gaussian_rows_keep_their_covariances(seed):
 def test_a_warning_says_what_became_of_long_tails(factor, gaussian, said):
     """They are counted in, or not where they may be odd rows; where they may be none, nothing is said."""
     each = ((0.02, 0.02),)
-    warnings = Tails(((1.0, factor),), ((0.0, 0.0),), each, each, gaussian, 0.3, (0.0, 0.0)).warnings
+    warnings = Tails(((1.0, factor),), ((0.0, 0.0),), each, each, gaussian, 0.3, (0.0, 0.0)).warnings(("a", "b"))
     assert [said in text for text in warnings] == ([] if said is None else [True])
 
 
@@ -88,4 +88,4 @@ def test_a_tail_of_one_column_is_counted_in_there(seed):
     tails = found.diagnostics["tails"]
     assert tails["alone"][4] > 0.7
     assert max(tails["alone"][:4]) < 0.1
-    assert any("in the public rows column 5" in warning for warning in found.diagnostics["warnings"])
+    assert any(f"alone: {found.columns[4]}" in warning for warning in found.diagnostics["warnings"])
