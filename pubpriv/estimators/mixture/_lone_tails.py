@@ -8,7 +8,7 @@ private row.
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class LoneTail:
     odds: np.ndarray
 
 
-@cache
+@lru_cache(maxsize=16)
 def lone_tails(d: int, radius: float, end: float) -> tuple[LoneTail, ...]:
     """Give the laws of one tail in R^d that may look like what a round sees; of a single column there are none.
 
