@@ -1,7 +1,7 @@
 """Laws of rows of which one column has a long tail, and the others have none: which column, public rows show.
 
 Laws of tails that are alike in all columns take a tail for a short one in each, where it is a long one in one. A round
-measures such a column like the others, as if it were Gaussian. What it makes of the column then, a law tells: the
+measures such a column like the others, as if it were Gaussian. What it makes of the column then follows from a law: the
 variance at which clipped rows are those that were seen, and the place of the mean. Public: nothing here sees a
 private row.
 """
@@ -167,7 +167,7 @@ def seen_in_columns(scaling: Scaling, last: Round, rows: np.ndarray, owners: np.
 
     Args:
         scaling: of the standard coordinates, which are of columns.
-        last: the round that tells means and sds.
+        last: the round, for means and sds.
         rows: (m, d) public, in the table's units.
         owners: (m,) components of the rows.
     """
