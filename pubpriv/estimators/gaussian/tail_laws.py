@@ -91,7 +91,8 @@ class TailLaw:
 def tail_laws(d: int) -> tuple[TailLaw, ...]:
     """Give all laws of rows in R^d; the Gaussian comes first."""
     rows = min(_ROWS, max(_CELLS // d, 1))
-    columns = [_gamma_column(excess, rows) for excess in _SKEWED] + [_lognormal_column(sd, rows) for sd in _LOGS]
+    evenly = _middles(rows)
+    columns = [_gamma_column(excess, evenly) for excess in _SKEWED] + [_lognormal_column(sd, evenly) for sd in _LOGS]
     return (
         _lognormal_wide(d, 0.0),
         *(_lognormal_wide(d, excess) for excess in _HEAVY),
@@ -132,25 +133,46 @@ def _t(d: int, excess: float) -> TailLaw:
     return TailLaw(excess, 0.0, None, betainc(d / 2, freedom / 2, part), betainc(d / 2 + 1, freedom / 2 - 1, part))
 
 
+def tabulated(excess: float, lengths: np.ndarray, chances: np.ndarray, d: int) -> TailLaw:
+    """Give the law of rows of these lengths (count,), which have these chances; `excess` as `TailLaw` has it."""
+    order = np.argsort(lengths)
+    lengths, chances = lengths[order], chances[order]
+    ends = np.searchsorted(lengths, _LENGTHS, side="right")
+    within, held = (np.append(0.0, np.cumsum(part))[ends] for part in (chances, chances * lengths**2 / d))
+    return TailLaw(excess, 0.0, None, within, held)
+
+
+def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
+    """Give quantiles of columns with tails at these chances: (excess of the fourth moment, quantiles) of each."""
+    from scipy.special import stdtrit
+
+    ts = [(excess, np.asarray(stdtrit(4 + 6 / excess, chances))) for excess in _HEAVY]
+    return [
+        *ts,
+        *(_gamma_column(excess, chances) for excess in _SKEWED),
+        *(_lognormal_column(sd, chances) for sd in _LOGS),
+    ]
+
+
 def _middles(count: int) -> np.ndarray:
     """Evenly spaced probabilities (count,)."""
     return (np.arange(count) + 0.5) / count
 
 
-def _gamma_column(excess: float, count: int) -> tuple[float, np.ndarray]:
-    """(excess of the fourth moment, evenly likely values of a standardised gamma)."""
+def _gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
+    """(excess of the fourth moment, quantiles of a standardised gamma)."""
     from scipy.special import gammaincinv
 
     shape = 6 / excess
-    return excess, np.asarray((gammaincinv(shape, _middles(count)) - shape) / math.sqrt(shape))
+    return excess, np.asarray((gammaincinv(shape, chances) - shape) / math.sqrt(shape))
 
 
-def _lognormal_column(sd: float, count: int) -> tuple[float, np.ndarray]:
+def _lognormal_column(sd: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
     """The same of a lognormal."""
     from scipy.special import ndtri
 
     w = math.exp(sd * sd)
-    values = (np.exp(sd * ndtri(_middles(count))) - math.sqrt(w)) / math.sqrt((w - 1) * w)
+    values = (np.exp(sd * ndtri(chances)) - math.sqrt(w)) / math.sqrt((w - 1) * w)
     return w**4 + 2 * w**3 + 3 * w**2 - 6, values
 
 

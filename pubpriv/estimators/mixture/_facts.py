@@ -58,7 +58,7 @@ def diagnostics(
     outside = last.outside if guard.clear else None
     if outside is not None:
         warnings += outside.warnings(last.rows)
-    warnings += [*(() if last.tails is None else last.tails.warnings), *fit.warnings]
+    warnings += [*(() if last.tails is None else last.tails.warnings(scene.rows.columns)), *fit.warnings]
     warnings += [*left_out(scene.run.curator.size, last.rows), *scene.scaling.notes, *advice(m, k, smallest)]
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise

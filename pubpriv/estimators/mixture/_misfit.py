@@ -100,6 +100,7 @@ class Fit:
         predicted: counts that the model predicts.
         sds: of the noise in released counts.
         rows: private rows without a missing value.
+        inner: released counts (k, inner shells) of each component by itself.
     """
 
     divergence: tuple[float, float]
@@ -113,6 +114,12 @@ class Fit:
     predicted: tuple[float, ...]
     sds: tuple[float, ...]
     rows: float
+    inner: tuple[tuple[float, ...], ...]
+
+    @property
+    def sd(self) -> float:
+        """Noise in one count."""
+        return self.sds[-1]
 
     @property
     def tested(self) -> bool:
@@ -234,6 +241,7 @@ def check_fit(
         shells.by_shell(shells.predicted),
         tuple(np.sqrt(shells.by_shell(np.full(len(shells.seen), shells.sd**2))).tolist()),
         n,
+        tuple(map(tuple, shells.inner(np.full(len(clear), True))[0].tolist())),
     )
 
 

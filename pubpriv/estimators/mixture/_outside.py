@@ -40,6 +40,9 @@ be lost without a word, and what is made of them would hang on noise. They make 
 _MAY_BE_GAUSSIAN = 0.05
 """Long tails are reported where the chance that there are none is no larger."""
 
+_ALONE = 0.5
+"""Long tails are said to be of one column where that is likelier."""
+
 _WIDTHS = np.geomspace(2.0, 32.0, 9)
 """How many times as wide as components odd rows may be; each is as likely beforehand."""
 
@@ -84,44 +87,47 @@ def as_planned(cells: Cells, ask: Ask) -> Cells | ComponentShells:
     return replace(planned, cells=cells) if isinstance(planned, ComponentShells) else cells
 
 
+_Table = tuple[tuple[float, ...], ...]
+
+
 @public_value
 @dataclass(frozen=True)
 class Tails:
     """What is made of the tails of components, see `tails`.
 
     Attributes:
-        factors: by which covariances were multiplied, (k,).
-        unsure: relative sd that is to be added to their errors.
-        shift: sd that is to be added to errors of means, in standard deviations of a column.
+        factors: by which variances were multiplied, (k, d); covariances by the root of two of these.
+        places: by how many standard deviations means were moved, (k, d).
+        unsure: relative sd that is to be added to errors of variances, (k, d).
+        shift: sd that is to be added to errors of means, in standard deviations of a column, (k, d).
         gaussian: chance that the rows of components are Gaussian.
         odd: chance that rows outside of components are odd ones, and not their tails.
-        alone: by which part of itself the variance of a column may be too small if the tail is of it alone, where that
-            is more than its error; else 0.
+        alone: chance of each column that it has a tail which the others have not, (d,).
     """
 
-    factors: tuple[float, ...]
-    unsure: float
-    shift: float
+    factors: _Table
+    places: _Table
+    unsure: _Table
+    shift: _Table
     gaussian: float
     odd: float
-    alone: float = 0.0
+    alone: tuple[float, ...]
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Tell what a reader should know, in words."""
-        most = max(range(len(self.factors)), key=lambda j: self.factors[j])
+    def warnings(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Tell what a reader should know, in words; `columns` are the names of columns."""
         if self.gaussian > _MAY_BE_GAUSSIAN:
             return ()
-        added, error = self.factors[most] - 1, 1.96 * self.unsure
+        added, error = max(map(max, self.factors)) - 1, 1.96 * max(map(max, self.unsure))
         text = "rows of components have longer tails than Gaussian ones"
         if added > 0:
             text += f": what was cut off of them is counted in, up to {added:.1%} (+- {error:.1%}) of a covariance"
         else:
             text += f", or odd rows lie among them: covariances may be off by {error:.1%} for that"
-        if self.alone > 0:
+        if sum(self.alone) > _ALONE:
+            most = max(range(len(self.alone)), key=lambda j: self.alone[j])
             text += (
-                f". Counts do not say of which columns: if of one alone, its variances may be too small by "
-                f"{self.alone:.0%}. Look at columns of the public rows, and give log1p(x) of one that is skewed"
+                f". One column seems to have them alone: {columns[most]}, by its values in the public rows (chance "
+                f"{self.alone[most]:.2f}). Give log1p(x) of a column that is skewed"
             )
         return (text,)
 

@@ -180,14 +180,14 @@ def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, o
     """Give errors what is not known of the tails of components; covariances (k, d, d), all in `order`."""
     means, found = errors["means"], errors["covariances"]
     roots = np.sqrt(np.einsum("kii->ki", covariances))
-    lost = tails.unsure * roots[:, :, None] * roots[:, None, :]
-    factors = np.array(tails.factors)[order, None, None]
+    unsure, grown = (np.sqrt(np.array(own)[order]) for own in (tails.unsure, tails.factors))
+    lost = unsure * roots
     parts = {
-        "means": {**means, "clipping": tails.shift * roots},
+        "means": {**means, "clipping": np.array(tails.shift)[order] * roots},
         "covariances": {
             **found,
-            "privacy": found["privacy"] * factors,
-            "clipping": np.hypot(found.get("clipping", 0.0), lost),
+            "privacy": found["privacy"] * grown[:, :, None] * grown[:, None, :],
+            "clipping": np.hypot(found.get("clipping", 0.0), lost[:, :, None] * lost[:, None, :]),
         },
     }
     return errors | parts

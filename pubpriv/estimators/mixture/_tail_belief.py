@@ -1,6 +1,5 @@
 """How much each law of tails is believed, by released counts and public rows, and what follows for an estimate."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,8 @@ import numpy as np
 from pubpriv.estimators.gaussian.clipping import mean_constants
 from pubpriv.estimators.gaussian.tail_belief import prior
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
+from pubpriv.estimators.mixture._crowds import Crowds
+from pubpriv.estimators.mixture._lone_tails import LoneTail
 from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts
 
 _GAUSSIAN = 0.65
@@ -18,16 +19,22 @@ _AT_MOST = 3.0
 """Public rows change the weight of a law against the Gaussian's by this power of e at most, up or down: private ones
 may be of another law."""
 
+_LONE = 0.5
+"""Prior chance that a tail is of one column, where it is."""
+
 _SCALES = np.linspace(-0.3, 0.8, 56)
 """Logarithms of scales of a law at which rows are clipped and counted."""
 
 _STEPS = np.linspace(-2.0, 2.0, 5)
 """Scales are uncertain: so many of their sds from the likeliest one are tried."""
 
+_UNLIKELY = 1e-5
+"""Cases of a smaller chance than this are left out of errors."""
+
 _HARDLY_A_ROW = 1e-9
 """Least share of rows that components are taken to hold."""
 
-_HELD, _OF_TAILS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 40
+_HELD, _OF_TAILS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 25
 """Intervals hold this share of what is believed, of long tails the second one, since there are others than those that
 are tried; and reach so many errors to either side, found in so many steps."""
 
@@ -40,21 +47,21 @@ class Seen:
         counts: released.
         drawn: rows that stand for laws.
         lengths: (m,) of the public rows.
-        components: how many there are.
         level: mean squared length of rows that count for components, clipped, as released.
         unsure: relative sd of the scale that this tells.
         n: private rows.
         clumped: by how much more counts vary by sampling than those of independent rows.
+        columns: (d, bins) values of public rows by column, see `seen_in_columns`.
     """
 
     counts: TailCounts
     drawn: DrawnRows
     lengths: np.ndarray
-    components: int
     level: float
     unsure: float
     n: int
     clumped: float
+    columns: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,14 @@ class TailBelief:
     """Chances of each law of tails (the first is the Gaussian), with each kind of odd rows (the first is none).
 
     Attributes:
-        laws: of tails.
+        laws: of tails; the last ones are those of `lone`.
         odd: kinds of odd rows.
         chances: (laws, kinds), that add up to 1.
         scales: (laws, kinds) at which components hold what they were seen to hold.
         sampling: (laws, kinds) variances of a variance by sampling, over a Gaussian's.
+        lone: laws of a tail of one column.
+        whose: (lone laws, d) chances of the columns to be that one.
+        crowds: of odd rows in components.
     """
 
     laws: tuple[TailLaw, ...]
@@ -74,16 +84,24 @@ class TailBelief:
     chances: np.ndarray
     scales: np.ndarray
     sampling: np.ndarray
+    lone: tuple[LoneTail, ...]
+    whose: np.ndarray
+    crowds: Crowds
 
     @classmethod
-    def of(cls, seen: Seen) -> "TailBelief":
-        """Hold every law against what was seen."""
-        laws = tail_laws(seen.drawn.d)
-        odd = OddKinds.of(seen.drawn, laws[0], seen.components)
+    def of(cls, seen: Seen, odd: OddKinds, crowds: Crowds, lone: tuple[LoneTail, ...] = ()) -> "TailBelief":
+        """Hold every law against what was seen, also those of a tail of one column."""
+        alike = tail_laws(seen.drawn.d)
+        laws = (*alike, *(each.law for each in lone))
         scales, logs, public, sampling = np.stack([_weighed(law, odd, seen) for law in laws], axis=1)
-        logs = logs - logs.max() + np.clip(public - public[0, 0], -_AT_MOST, _AT_MOST)
-        chances = np.exp(logs) * _prior(laws)[:, None] * odd.prior
-        return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0])
+        odds = np.clip(public - public[0, 0], -_AT_MOST, _AT_MOST)
+        own = np.reshape([seen.columns @ each.odds for each in lone], (len(lone), seen.drawn.d))
+        whose = np.exp(np.clip(own, -_AT_MOST, _AT_MOST))
+        # of one column its values show more than lengths of rows
+        odds[len(alike) :] = np.clip(odds[0] + np.log(whose.mean(axis=1))[:, None], -_AT_MOST, _AT_MOST)
+        chances = np.exp(logs - logs.max() + odds) * _prior(alike, len(lone))[:, None] * odd.prior
+        whose = whose / whose.sum(axis=1, keepdims=True)
+        return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0], lone, whose, crowds)
 
     @property
     def gaussian(self) -> float:
@@ -96,37 +114,29 @@ class TailBelief:
         return float(self.chances[:, 1:].sum())
 
     @property
-    def factor(self) -> float:
-        """By how much variances are larger than was measured, in the mean over laws."""
-        return float((self.chances * self.scales**2).sum())
+    def alone(self) -> np.ndarray:
+        """Chances (d,) of the columns to have a tail that the others have not."""
+        return np.asarray(self.chances[len(self.laws) - len(self.lone) :].sum(axis=1) @ self.whose)
 
-    def unsure(self, sampling: float, noise: float) -> float:
-        """Tell what is to be added to the error of a variance, so that an interval about the mean over laws holds it.
+    def factors_and_errors(self, sampling: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
+        """Tell by how much variances (k, d) are larger than was measured, and what is to be added to their errors.
 
-        A law in which one believes by less than a twentieth need not lie in it; the root of a mean square over laws
-        would be that of the longest tail. Odd rows in one place come on top.
+        The first is the mean over laws; the second, relative to it, makes intervals about it hold what is believed.
+        A law in which one believes by less than a twentieth need not lie in them; the root of a mean square over laws
+        would be that of the longest tail.
 
         Args:
             sampling: relative variance of a Gaussian's variance by sampling.
             noise: the same by noise.
         """
-        from scipy.special import ndtr
-
         wanted = _HELD + (_OF_TAILS - _HELD) * (1 - self.gaussian)
-        true = self.scales**2 / self.factor
-        sds = true * np.sqrt(sampling * self.sampling + noise)
-        low, high = 0.0, float((np.abs(true - 1) + 3 * sds).max())
-        for _ in range(_HALVINGS):
-            error = (low + high) / 2
-            ends = ((side * _Z95 * error - (true - 1)) / sds for side in (1, -1))
-            upper, lower = (ndtr(end) for end in ends)
-            held = float((self.chances * (upper - lower)).sum())
-            low, high = (error, high) if held < wanted else (low, error)
-        bent = float((self.chances * self.odd.bending).sum())
-        return math.sqrt(max(high**2 - sampling - noise, 0.0) + bent)
+        cases = [[self._cases(column, each) for column in self.whose.T] for each in self.crowds.chances]
+        factors = np.array([[each.factor for each in row] for row in cases])
+        errors = np.array([[each.error(wanted, sampling, noise) for each in row] for row in cases])
+        return factors, np.sqrt(np.maximum(errors**2 - sampling - noise, 0.0))
 
-    def shift(self, d: int, radius: float, end: float) -> float:
-        """Tell how far a mean may be off along a column, in standard deviations: one sd.
+    def places_and_shifts(self, d: int, radius: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+        """Tell where means (k, d) lie from what was measured, and how far they may be off from there, in sds: one sd.
 
         Skewed laws lose one tail; odd rows among those of a component may lie in one place.
 
@@ -140,15 +150,70 @@ class TailBelief:
             [scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope) for scale in own]
             for law, own in zip(self.laws, self.scales, strict=True)
         ]
-        squares = np.square(lost) + self.odd.leaning
-        return math.sqrt(float((self.chances * squares).sum()))
+        common = float((self.chances * np.square(lost)).sum())
+        leaning = (self.crowds.chances * self.crowds.leans).sum(axis=2) @ self.chances.sum(axis=0)
+        own = np.array([each.place for each in self.lone])
+        chances = self.chances[len(self.laws) - len(self.lone) :].sum(axis=1)[:, None] * self.whose
+        places = own @ chances
+        spread = np.maximum(own**2 @ chances - places**2, 0.0)
+        return np.tile(places, (len(leaning), 1)), np.sqrt(common + leaning[:, None] + spread)
+
+    def _cases(self, whose: np.ndarray, crowds: np.ndarray) -> "_Cases":
+        """Tell what may be true of a column in a component.
+
+        Args:
+            whose: (lone laws,) chances that this column has the tail.
+            crowds: (kinds, places) chances of a crowd in this component.
+        """
+        count, squares = len(self.laws) - len(self.lone), self.scales**2
+        factors, sampling = (np.array([getattr(each, name) for each in self.lone]) for name in ("factor", "sampling"))
+        lone, chance = self.chances[count:], whose[:, None]
+        chances = np.concatenate([self.chances[:count], (1 - chance) * lone, chance * lone])[..., None] * crowds
+        true = np.concatenate([squares, factors[:, None] * squares[count:]])[..., None] / (1 + self.crowds.bends)
+        spread = np.concatenate([self.sampling, sampling[:, None] + 0 * squares[count:]])
+        likely = chances > _UNLIKELY
+        cases = chances[likely], true[likely], np.broadcast_to(spread[..., None], chances.shape)[likely]
+        return _Cases(cases[0] / cases[0].sum(), *cases[1:])
 
 
-def _prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
-    """Weights of laws before anything is known; those of others than the Gaussian are to each other as they were."""
+@dataclass(frozen=True)
+class _Cases:
+    """What may be true of a column: (cases,) chances, variances over what was measured, and `sampling`."""
+
+    chances: np.ndarray
+    true: np.ndarray
+    sampling: np.ndarray
+
+    @property
+    def factor(self) -> float:
+        """Mean of the variances."""
+        return float(self.chances @ self.true)
+
+    def error(self, wanted: float, sampling: float, noise: float) -> float:
+        """Give the relative error of a variance whose interval holds what is true with the chance that is `wanted`."""
+        from scipy.special import ndtr
+
+        true = self.true / self.factor
+        sds = true * np.sqrt(sampling * self.sampling + noise)
+        low, high = 0.0, float((np.abs(true - 1) + 3 * sds).max())
+        for _ in range(_HALVINGS):
+            error = (low + high) / 2
+            ends = ((side * _Z95 * error - (true - 1)) / sds for side in (1, -1))
+            upper, lower = (ndtr(end) for end in ends)
+            held = float(self.chances @ (upper - lower))
+            low, high = (error, high) if held < wanted else (low, error)
+        return high
+
+
+def _prior(laws: tuple[TailLaw, ...], lone: int) -> np.ndarray:
+    """Weights of laws, and of so many of a tail of one column, before anything is known.
+
+    Those of laws other than the Gaussian are to each other as they were.
+    """
     weights = prior(laws)
-    others = weights * (1 - _GAUSSIAN) / (1 - weights[0])
-    return np.asarray(np.append(_GAUSSIAN, others[1:]))
+    others = weights[1:] * (1 - _GAUSSIAN) / (1 - weights[0])
+    shared = _LONE if lone else 0.0
+    return np.concatenate([[_GAUSSIAN], (1 - shared) * others, np.full(lone, shared * (1 - _GAUSSIAN) / max(lone, 1))])
 
 
 def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:

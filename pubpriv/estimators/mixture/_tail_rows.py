@@ -26,6 +26,12 @@ _WIDTHS = np.geomspace(4.0, 32.0, 7)
 _SHARES = 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08
 """Prior chance that there are odd rows; how many times as wide as others they are, and their shares: each as likely."""
 
+_PLACES = 8
+"""Lengths at which odd rows may lie among those of a component."""
+
+_CROWD = 0.5
+"""Largest share of a component's rows that are odd ones in one place."""
+
 _NOTHING = 1e-12
 """Least of what components are taken to hold."""
 
@@ -96,7 +102,9 @@ class DrawnRows:
         inside: (bins,) share that counts for a component.
         held: (bins,) mean squared length that these add, clipped.
         fourth: (bins,) mean fourth power of the length that these add, clipped.
-        strayed: (3, bins) the last three, of rows that count for a component which is not theirs.
+        inner: (k, shells, bins) share of the rows that are in each component's own shells.
+        places: (places,) lengths from the mean of a component at which a row may lie.
+        strayed: (places, bins) share of the rows that lie there, in a component which is not theirs.
     """
 
     d: int
@@ -105,11 +113,15 @@ class DrawnRows:
     inside: np.ndarray
     held: np.ndarray
     fourth: np.ndarray
+    inner: np.ndarray
+    places: np.ndarray
     strayed: np.ndarray
 
     @classmethod
-    def of(cls, scaling: Scaling, public: np.ndarray, last: Round, counts: TailCounts, radius: float) -> "DrawnRows":
-        """Draw rows about the components of a round, and sort and clip them as the round did."""
+    def of(
+        cls, scaling: Scaling, public: np.ndarray, last: Round, counts: TailCounts, radius: float, shells: int = 0
+    ) -> "DrawnRows":
+        """Draw rows about the components of a round, and sort and clip them as it did; of `shells` by component."""
         weights, means, _ = last.mixture.arrays
         k, d = means.shape
         middle = length_quantiles(d, np.array(_MIDDLE))
@@ -129,8 +141,14 @@ class DrawnRows:
 
         held = np.where(inside, np.minimum(own, radius), 0.0) ** 2
         counted, second, fourth = (by_bin(values)[:, 0] for values in (inside, held, held**2))
-        others = [by_bin(np.where(strayed, values, 0.0))[:, 0] for values in (1.0, held, held**2)]
-        return cls(d, edges, by_bin(counts.regions(own)), counted, second, fourth, np.stack(others))
+        ends = np.linspace(0.0, counts.end if math.isfinite(counts.end) else radius, _PLACES + 1)
+        there = np.searchsorted(ends[1:-1], own)[:, None] == np.arange(_PLACES)
+        places = (ends[1:] + ends[:-1]) / 2
+        others = by_bin(strayed[:, None] & there).T
+        shell = np.searchsorted(np.array(counts.shells)[:shells], own)
+        parts = [by_bin((owners == j)[:, None] & (shell[:, None] == np.arange(shells))) for j in range(k)]
+        inner = np.stack(parts).transpose(0, 2, 1)
+        return cls(d, edges, by_bin(counts.regions(own)), counted, second, fourth, inner, places, others)
 
     def expected(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
         """Give the shares (scales, regions) of rows of a law in each region."""
@@ -185,27 +203,27 @@ def measured(scaling: Scaling, last: Round, rows: np.ndarray) -> tuple[np.ndarra
 class OddKinds:
     """Kinds of odd rows beside those of components, which make up a share of all; the first kind is none.
 
-    Odd rows may lie together, as those do of which one column was filled in wrongly. Then all that came from one
-    component may lie among the rows of another. That is taken to be as likely as for a row by itself, and there to be
-    as many in each component then as lie outside of all.
+    Odd rows may lie together, see `Crowds`: there are taken to be as many in a component then as lie outside for each.
 
     Attributes:
         shares: (kinds,).
         prior: (kinds,) chances.
         expected: (kinds, regions) shares of rows of all that are odd and in a region.
+        near: (kinds, k, shells) the same in each component's own shells.
         inside: (kinds,) the same of those that count for a component.
         held: (kinds,) mean squared length that these add, clipped, per row of all.
-        leaning: (kinds,) mean square of what such rows in one place add to a mean along a column, in its sds.
-        bending: (kinds,) the same of a variance, in units of it.
+        crowds: (kinds,) share of the rows of a component that are as many as lie outside for each.
+        hits: (kinds, places) chance that so many lie in one place among them.
     """
 
     shares: np.ndarray
     prior: np.ndarray
     expected: np.ndarray
+    near: np.ndarray
     inside: np.ndarray
     held: np.ndarray
-    leaning: np.ndarray
-    bending: np.ndarray
+    crowds: np.ndarray
+    hits: np.ndarray
 
     @classmethod
     def of(cls, drawn: DrawnRows, gaussian: TailLaw, components: int) -> "OddKinds":
@@ -215,14 +233,13 @@ class OddKinds:
         prior = np.where(shares > 0, _ODD / (len(shares) - 1), 1 - _ODD)
         bins = gaussian.shares(drawn.edges, widths)
         inside, held = bins @ drawn.inside, bins @ drawn.held
-        strayed, strayed_held, strayed_fourth = (bins @ part for part in drawn.strayed)
-        crowds, d = components * shares * (1 - inside), drawn.d
         return cls(
             shares,
             prior,
             shares[:, None] * (bins @ drawn.regions),
+            shares[:, None, None] * np.moveaxis(drawn.inner @ bins.T, 2, 0),
             shares * inside,
             shares * held,
-            crowds**2 * strayed_held / d,
-            crowds**2 * np.maximum(strayed_fourth / d**2 - 2 * strayed_held / d + strayed, 0.0),
+            np.minimum(components * shares * (1 - inside), _CROWD),
+            np.where(shares[:, None] > 0, bins @ drawn.strayed.T, 0.0),
         )

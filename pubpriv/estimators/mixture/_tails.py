@@ -7,9 +7,14 @@ which belong to no component, or the tail of all others: where they lie just bey
 some law does, they are counted in; where there is a gap, or they reach far, they are left out. Public rows are weighed,
 too, within bounds, for they may be of another law. How much a law would have lost, rows that are drawn of it show.
 
-The mean over laws corrects covariances. What else laws would make of them, or of means, is an error (`clipping`): where
-private rows are too few to tell laws apart, that is most of it. Released numbers and public rows go in, so this is
-free. Where counts are a Gaussian's and noise could not hide that they are not, nothing changes.
+A tail may be of all columns alike, or of one: which one, public rows show (`lone_tails`). Odd rows may lie together in
+a component: its own counts show whether they do (`crowds`). So each column of each component has a belief of its own.
+
+The mean over laws corrects covariances, and means of a column that is long to one side. What else laws would make of
+them is an error (`clipping`): where private rows are too few to tell laws apart, that is most of it.
+
+Released numbers and public rows go in, so this is free. Where counts are a Gaussian's and noise could not hide that
+they are not, nothing changes.
 """
 
 import math
@@ -21,11 +26,13 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._crowds import Crowds
 from pubpriv.estimators.mixture._linear import one_thread
+from pubpriv.estimators.mixture._lone_tails import lone_tails, seen_in_columns
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Tails
 from pubpriv.estimators.mixture._tail_belief import Seen, TailBelief
-from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, TailCounts, measured
+from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts, measured
 from pubpriv.estimators.mixture.rounds import round_radius
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -67,36 +74,56 @@ def read_tails(
     if not (seen or hidden or _doubtful(counts, np.array(fit.predicted), d, n, clumped)):
         return None
     radius, gaussian = round_radius(kind, d), tail_laws(d)[0]
-    drawn = DrawnRows.of(scaling, public.rows, last, counts, radius)
+    drawn = DrawnRows.of(scaling, public.rows, last, counts, radius, len(fit.inner[0]))
     # what was taken out of components for odd rows among theirs, and stays so where there are such rows
     taken = np.array(outside.among) if outside is not None and outside.among else np.zeros(k)
     grown = 1 + float(last.mixture.arrays[0] @ taken)
     level = grown * float(drawn.held_by(gaussian, np.ones(1))[0] / drawn.inside_by(gaussian, np.ones(1))[0])
     sampling, noise = 2 * clumped * k / n, (last.moment_sd * k / n) ** 2
     scale_sd = math.sqrt((noise + sampling) / (d * k)) / 2
-    lengths, _ = measured(scaling, last, public.rows)
-    belief = TailBelief.of(Seen(counts, drawn, lengths, k, level, scale_sd, n, clumped))
-    factor, unsure = belief.factor, belief.unsure(sampling, noise)
+    lengths, owners = measured(scaling, last, public.rows)
+    # along which directions one may be long, columns do not say where all is measured in others
+    lone = () if scaling.shape or kind == "spherical" else lone_tails(d, radius, counts.end)
+    columns = seen_in_columns(scaling, last, public.rows, owners)
+    odd = OddKinds.of(drawn, gaussian, k)
+    crowds = Crowds.of(scaling, last, fit, drawn, odd, n, clumped)
+    belief = TailBelief.of(Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns), odd, crowds, lone)
+    believed, unsure = belief.factors_and_errors(sampling, noise)
+    places, shift = belief.places_and_shifts(d, radius, counts.end)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out
-    if (factor > 1 and belief.of_odd_rows > _LIKELIER) if seen else factor < 1:
-        factor = 1.0
+    all_odd = seen and belief.of_odd_rows > _LIKELIER
+    factors = np.minimum(believed, 1.0) if all_odd else believed if seen else np.maximum(believed, 1.0)
+    placed = 0.0 * places if all_odd else places
     # what is believed, and not counted in, is an error
-    unsure = math.hypot(unsure, _MISTAKEN * (belief.factor - 1), belief.factor - factor)
-    shift = belief.shift(d, radius, counts.end)
-    factors = factor * (1 + taken) / grown
-    # laws are alike in all columns; what d columns lack together, one may lack by itself
-    alone = (d - 1) * (belief.factor - 1 + unsure)
-    alone = alone if alone > math.sqrt(sampling + noise + unsure**2) else 0.0
-    return Tails(tuple(factors.tolist()), unsure, shift, belief.gaussian, belief.of_odd_rows, alone)
+    unsure = np.sqrt(unsure**2 + (_MISTAKEN * (believed - 1)) ** 2 + (believed - factors) ** 2)
+    shift = np.sqrt(shift**2 + (_MISTAKEN * places) ** 2 + (places - placed) ** 2)
+    factors = factors * ((1 + taken) / grown)[:, None]
+    return Tails(
+        _table(factors),
+        _table(placed),
+        _table(unsure),
+        _table(shift),
+        belief.gaussian,
+        belief.of_odd_rows,
+        tuple(belief.alone.tolist()),
+    )
+
+
+def _table(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Plain numbers of an array (k, d)."""
+    return tuple(map(tuple, values.tolist()))
 
 
 def with_tails(last: Round, tails: Tails | None) -> Round:
-    """Give a round its covariances with their tails; rows outside that are no odd ones are no longer apart."""
+    """Give a round its means and covariances with their tails; rows outside that are no odd ones are not apart."""
     if tails is None:
         return last
     weights, means, covariances = last.mixture.arrays
-    mixture = Mixture.of(weights, means, np.array(tails.factors)[:, None, None] * covariances)
+    roots = np.sqrt(np.array(tails.factors))
+    covariances = roots[:, :, None] * roots[:, None, :] * covariances
+    means = means + np.array(tails.places) * np.sqrt(np.einsum("kii->ki", covariances))
+    mixture = Mixture.of(weights, means, covariances)
     counted_in = last.outside is not None and last.outside.seen and tails.odd < _LIKELIER
     return replace(last, mixture=mixture, outside=None if counted_in else last.outside, tails=tails)
 

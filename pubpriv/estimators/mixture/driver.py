@@ -180,7 +180,7 @@ def _judged(
     if guard.clear and scene.counts(chosen) is None:
         clumped = run.curator.size.widening**2
         last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, round(fit.rows), clumped))
-        chosen = replace(chosen, covariances=last.mixture.covariances)
+        chosen = replace(chosen, means=last.mixture.means, covariances=last.mixture.covariances)
     return _Judged(chosen, fallback, guard, fit, last)
 
 

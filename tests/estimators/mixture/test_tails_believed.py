@@ -8,6 +8,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lengths import gaussian_shares, length_quantiles
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._crowds import Crowds
 from pubpriv.estimators.mixture._tail_belief import TailBelief
 from pubpriv.estimators.mixture._tail_rows import DrawnRows, OddKinds, TailCounts
 from pubpriv.estimators.mixture.scaling import precondition
@@ -19,7 +20,7 @@ SAMPLING, NOISE = 0.01, 0.02
 def test_rows_that_are_all_outside_have_a_finite_error():
     """Of fifty columns, where laws are tried at scales at which no row is inside."""
     edges = np.array([6.0, 7.0])
-    drawn = DrawnRows(50, edges, np.ones((3, 1)), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 3)))
+    drawn = DrawnRows(50, edges, np.ones((3, 1)), *[np.zeros(3)] * 3, np.ones((1, 1, 3)), np.ones(1), np.zeros((1, 3)))
     assert np.isfinite(drawn.sampling_by(tail_laws(50)[1], np.array([1.0, 2.0, 3.0]))).all()
 
 
@@ -38,16 +39,20 @@ def test_rows_that_stand_for_gaussian_ones_are_in_their_shells(d):
 
 def believed(chances, factors):
     """A belief in the first two laws, by their chances and factors of a variance; no row is odd."""
-    none = OddKinds(np.zeros(1), np.ones(1), np.zeros((1, 1)), *[np.zeros(1)] * 4)
+    none = OddKinds(
+        np.zeros(1), np.ones(1), np.zeros((1, 1)), np.zeros((1, 1, 1)), *[np.zeros(1)] * 3, np.zeros((1, 1))
+    )
+    nowhere = Crowds(np.array([[[1.0, 0.0]]]), np.zeros((1, 2)), np.zeros((1, 2)))
     chances, factors = (np.array(each)[:, None] for each in (chances, factors))
-    return TailBelief(tail_laws(1)[:2], none, chances, np.sqrt(factors), np.ones_like(factors))
+    laws = tail_laws(1)[:2]
+    return TailBelief(laws, none, chances, np.sqrt(factors), np.ones_like(factors), (), np.zeros((0, 1)), nowhere)
 
 
 def test_where_one_law_is_certain_nothing_is_added():
     """Errors by sampling and noise are all there is."""
-    belief = believed([1.0, 0.0], [1.0, 9.0])
-    assert belief.factor == 1.0
-    assert belief.unsure(SAMPLING, NOISE) < 1e-4
+    factors, unsure = believed([1.0, 0.0], [1.0, 9.0]).factors_and_errors(SAMPLING, NOISE)
+    assert factors.tolist() == [[1.0]]
+    assert unsure.max() < 1e-3
 
 
 @pytest.mark.parametrize("chance", [0.2, 0.5])
@@ -56,14 +61,14 @@ def test_intervals_hold_what_laws_leave_open(chance):
 
     A law of chance .02 hardly matters, however long its tail.
     """
-    belief = believed([1 - chance, chance], [1.0, 1.8])
+    factors, unsure = believed([1 - chance, chance], [1.0, 1.8]).factors_and_errors(SAMPLING, NOISE)
     generator = np.random.default_rng(2)
     true = np.where(generator.random(200_000) < chance, 1.8, 1.0) * (
         1 + np.sqrt(SAMPLING + NOISE) * generator.standard_normal(200_000)
     )
-    error = belief.factor * np.sqrt(belief.unsure(SAMPLING, NOISE) ** 2 + SAMPLING + NOISE)
-    assert (np.abs(true - belief.factor) < 1.96 * error).mean() == pytest.approx(0.95 + 0.03 * chance, abs=0.003)
-    assert believed([0.98, 0.02], [1.0, 8.0]).unsure(SAMPLING, NOISE) < 0.25
+    error = factors * np.sqrt(unsure**2 + SAMPLING + NOISE)
+    assert (np.abs(true - factors[0]) < 1.96 * error[0]).mean() == pytest.approx(0.95 + 0.03 * chance, abs=0.003)
+    assert believed([0.98, 0.02], [1.0, 8.0]).factors_and_errors(SAMPLING, NOISE)[1].max() < 0.25
 
 
 @pytest.mark.parametrize("seed", [1, 19])

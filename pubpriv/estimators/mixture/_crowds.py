@@ -1,0 +1,127 @@
+"""Odd rows that lie together, as those do of which one column was filled in wrongly: do they lie among a component's?
+
+All that came from one component may then lie among the rows of another, at some length from its mean. That is taken to
+be as likely beforehand as for a row by itself; counts of each component in shells make it likelier, or rule it out.
+Made of released numbers, so this is free.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.estimators._lengths import gaussian_shares
+from pubpriv.estimators.gaussian.tail_laws import tail_laws
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._misfit import Fit
+from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds
+from pubpriv.estimators.mixture.scaling import Scaling
+
+_EVENLY = 0.07, 0.25
+"""Shares of rows that are drawn evenly over lengths vary so much of what those of others would: in one column, where
+there are no directions, and in several."""
+
+_HARDLY_A_ROW = 1e-9
+"""Least share of all rows that a component's shells are taken to hold."""
+
+_MOST = 0.95
+"""Chance of a crowd in a component before its counts are known, at most."""
+
+
+@dataclass(frozen=True)
+class Crowds:
+    """Crowds of odd rows in components, by the kind of odd rows and by where they lie; the first place is nowhere.
+
+    Attributes:
+        chances: (k, kinds, places) that add up to 1 over places.
+        bends: (kinds, places) what a crowd adds to a variance, in units of it.
+        leans: (kinds, places) mean square of what it adds to a mean along a column, in its sds.
+    """
+
+    chances: np.ndarray
+    bends: np.ndarray
+    leans: np.ndarray
+
+    @classmethod
+    def of(
+        cls, scaling: Scaling, last: Round, fit: Fit, drawn: DrawnRows, odd: OddKinds, n: int, clumped: float
+    ) -> "Crowds":
+        """Tell where they may be.
+
+        Args:
+            scaling: of the standard coordinates.
+            last: the round.
+            fit: counts about its components.
+            drawn: rows that stand for odd ones.
+            odd: kinds of odd rows.
+            n: private rows.
+            clumped: by how much more counts vary by sampling than those of independent rows.
+        """
+        places = np.append(0.0, drawn.places)
+        clipped = np.minimum(places, last.radius)
+        bends = odd.crowds[:, None] * (clipped**2 / drawn.d - 1)
+        bends[:, 0] = 0.0
+        hits = odd.hits * np.minimum(1.0, _MOST / np.maximum(odd.hits.sum(axis=1, keepdims=True), 1e-12))
+        prior = np.hstack([1 - hits.sum(axis=1, keepdims=True), hits])
+        wide = _widths(scaling, last)
+        gaussian = drawn.inner @ tail_laws(drawn.d)[0].shares(drawn.edges, np.ones(1))[0]
+        predicted = (1 - odd.shares[:, None, None]) * gaussian + odd.near
+        spread = clumped + _EVENLY[drawn.d > 1] * n / DRAWN
+        found = []
+        for own, shares, seen in zip(wide, predicted.transpose(1, 0, 2), np.array(fit.inner), strict=True):
+            # rows of many columns may all lie further out than the shells
+            expected = shares / np.maximum(shares.sum(axis=1, keepdims=True), _HARDLY_A_ROW) * max(seen.sum(), 0.0)
+            logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, spread)
+            # a place where no crowd can be may explain counts best
+            most = np.where(prior > 0, logs, -np.inf).max(axis=1, keepdims=True)
+            chances = prior * np.exp(np.minimum(logs - most, 0.0))
+            found.append(chances / chances.sum(axis=1, keepdims=True))
+        return cls(np.stack(found), bends, odd.crowds[:, None] ** 2 * clipped**2 / drawn.d)
+
+
+def _widths(scaling: Scaling, last: Round) -> list[float]:
+    """Tell how wide each component is in its frame."""
+    frames = [scaling.standard(frame)[1] for frame in scaling.cells(last.start).frames]
+    pairs = zip(frames, last.mixture.arrays[2], strict=True)
+    return [float(np.sqrt(np.trace(whiten @ own @ whiten.T) / len(own))) for whiten, own in pairs]
+
+
+def _logs(
+    fit: Fit,
+    d: int,
+    places: np.ndarray,
+    crowds: np.ndarray,
+    bends: np.ndarray,
+    wide: float,
+    seen: np.ndarray,
+    predicted: np.ndarray,
+    spread: float,
+) -> np.ndarray:
+    """Logarithms of how likely a component's counts (shells,) are, (kinds, places), with a crowd in each place.
+
+    The model was made of the same rows: it has the variance that a crowd makes, so the others are narrower.
+
+    Args:
+        fit: which counted them.
+        d: columns.
+        places: lengths from the mean, (places - 1,).
+        crowds: (kinds,) share of the component's rows.
+        bends: (kinds, places) see `Crowds`.
+        wide: how wide the component is in its frame.
+        seen: counts.
+        predicted: (kinds, shells) of a component without a crowd.
+        spread: by how much more than one of Poisson's law each count varies.
+    """
+    from scipy.special import chndtr
+
+    edges = np.array(fit.radii)[: len(seen)]
+
+    def shares(scales: np.ndarray) -> np.ndarray:
+        return gaussian_shares(edges, d, scales.ravel())[:, :-1].reshape(*scales.shape, -1)
+
+    others = shares(wide / np.sqrt(1 + bends))
+    below = chndtr((edges / wide) ** 2, d, places[:, None] ** 2)
+    there = np.vstack([np.zeros(len(edges)), np.diff(below, axis=1, prepend=0.0)])
+    size = np.where(np.arange(bends.shape[1]) > 0, crowds[:, None], 0.0)[..., None]
+    expected = predicted[:, None] + max(seen.sum(), 0.0) * ((1 - size) * others + size * there - shares(np.array(wide)))
+    variances = fit.sd**2 + np.maximum(expected, 0.0) * spread
+    return np.asarray(-((seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2)
