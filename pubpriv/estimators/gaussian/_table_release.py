@@ -63,6 +63,7 @@ class Table:
         edge: largest eigenvalue of the noise alone, in w.
         weakest: smallest eigenvalue of the covariance of w before it was floored.
         quiet: whether the noise is clearly smaller than the estimate.
+        boundless: whether rows seem to lie beyond the last edge of all shells.
     """
 
     fitted: Fitted
@@ -77,13 +78,14 @@ class Table:
     edge: float
     weakest: float
     quiet: bool
+    boundless: bool = False
 
     @property
     def clipped(self) -> bool:
         """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters."""
         sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
         variances = np.diag(np.array(self.fitted.covariance))
-        return self.endless or bool(
+        return self.endless or self.boundless or bool(
             ((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
         )
 
@@ -210,4 +212,5 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
         quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
+        boundless=outside.tail.boundless,
     )

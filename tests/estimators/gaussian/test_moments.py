@@ -117,6 +117,17 @@ def test_rows_that_reach_too_far_are_flagged():
     assert np.isfinite(estimate.covariance).all()
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_a_value_that_stands_for_a_missing_one_is_seen(d):
+    """One row in a hundred has 99999: it is clipped however far out it lies, so the run is flagged and says why."""
+    rows = np.random.default_rng(641).normal(50, 10, (5_000, d))
+    rows[60::100, 0] = 99_999.0
+    for seed in (1, 2, 3):
+        found = pp.estimate_gaussian(rows[:60], pp.Curator.simulation(rows[60:], "zcdp:0.5", seed=seed))
+        assert not found.converged
+        assert any("stands for a missing one" in text for text in found.diagnostics["warnings"])
+
+
 @pytest.mark.parametrize(("few", "clipped"), [(0, True), (30, True), (150, False)])
 def test_a_shell_is_clipped_in_its_middle_where_few_rows_are_beyond(few, clipped):
     """What they lose is added again by their count, with its doubt; many are not clipped."""
