@@ -101,8 +101,8 @@ def _outcome(
     converged = table.core is None or table.core.converged
     if table.boundless:
         warnings.append(
-            f"some rows seem to lie more than {known.where.edges[-1]:,.0f} standard deviations out, further than anything "
-            "is measured: look for a value that stands for a missing one (clip(column, low, high) bounds them)"
+            f"some rows seem to lie more than {known.where.edges[-1]:,.0f} standard deviations out, where nothing is "
+            "measured: look for a value that stands for a missing one (clip(column, low, high) bounds them)"
         )
     if not converged:
         warnings.append("the rounds did not converge: do not use this estimate")

@@ -85,8 +85,10 @@ class Table:
         """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters."""
         sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
         variances = np.diag(np.array(self.fitted.covariance))
-        return self.endless or self.boundless or bool(
-            ((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
+        return (
+            self.endless
+            or self.boundless
+            or bool(((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any())
         )
 
     @property
@@ -166,7 +168,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         pooled = pool(preconditioner, core)
         tail = correction(where, d, all_rows=False)
         middle = mean = matrix @ (np.array(pooled.mean) - center)
-        around = tail.factor * matrix @ np.array(pooled.covariance) @ matrix.T
+        around = matrix @ tail.stretched(np.array(pooled.covariance)) @ matrix.T
         second = around + np.outer(mean, mean)
     else:
         share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
