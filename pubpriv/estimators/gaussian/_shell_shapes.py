@@ -58,6 +58,10 @@ class Leant:
     on: np.ndarray
     off: float
 
+    def bound(self, sd: float, axes: np.ndarray) -> np.ndarray:
+        """Give the most (d, d) that the second moment is along each direction: noise of that sd may have turned it."""
+        return np.asarray(self.second + sd * (axes.T * np.sqrt(np.maximum(self.on, self.off))) @ axes)
+
 
 def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:
     """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).

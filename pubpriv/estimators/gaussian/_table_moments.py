@@ -215,9 +215,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
         so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
         raw = leant(seconds[k], length, shape, sd, chance, axes, so_far)
-        # a direction that its second moment is not known to have is no bound: a mean is known better than that
-        unknown = sd * (axes.T * np.sqrt(np.maximum(raw.on, raw.off))) @ axes
-        room = (raw.second + unknown) * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
+        room = raw.bound(sd, axes) * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
         noise = float(longer[k] * moments.mean_sds[k + 1] ** 2) * np.eye(d)
         weight = room @ np.linalg.inv(room + noise)
         moved = weight @ moments.means[k + 1] * math.sqrt(longer[k])

@@ -19,8 +19,11 @@ from pubpriv.estimators.gaussian._shells import RATIO
 
 _STANDS_OUT, _FIRST = 2.5, 3.2
 """Shells count one beyond another while their rows are more than so many sds; the first beyond a Gaussian core, where
-none is expected, needs more. Rows beyond the last edge are feared from the first on, which noise alone makes in 0.6% of
-tables: nothing bounds what they hold. A value that stands for a missing one lies there, or a slip of the pen."""
+none is expected, needs more."""
+
+_FEARED = 3.0
+"""Rows beyond the last edge are feared from so many sds on, which noise alone makes in 0.13% of tables: nothing bounds
+what they hold. A value that stands for a missing one lies there, or a slip of the pen."""
 
 _GROUP, _WINDOW = 4.0, 6
 """Up to WINDOW adjacent shells with sqrt(GROUP^2 + log(harm)) sds together count, too. Counting them makes the mean
@@ -149,7 +152,7 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     past = slice(min(last, len(harm) - 1), None)
     hidden = float((_least(harm[past]) * shells.rows_sd[past]).max())
-    boundless = bool(shells.rows[-1] > _STANDS_OUT * shells.rows_sd[-1])
+    boundless = bool(shells.rows[-1] > _FEARED * shells.rows_sd[-1])
     return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless, hidden, boundless)
 
 

@@ -130,7 +130,7 @@ def test_a_value_that_stands_for_a_missing_one_is_seen(d):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_mean_is_not_pressed_into_the_shape_of_its_shell(seed):
-    """Seventy distinct rows, income and its square among the columns: noise turns a shell's few axes, but not its mean.
+    """Seventy distinct rows, income and its square among them: noise turns the few axes of a shell, but not its mean.
 
     With a large budget the mean is that of the rows to within .005 standard deviations; it was .02 off.
     """

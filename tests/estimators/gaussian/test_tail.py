@@ -196,4 +196,4 @@ def test_rows_beyond_the_last_edge_are_feared_before_they_count():
     rows[11] = 8.0
     found = read_tail(shells(rows), before(0.5), True, N)
     assert (found.last, found.boundless) == (0, True)
-    assert not read_tail(shells(rows / 4), before(0.5), True, N).boundless
+    assert not read_tail(shells(rows / 2), before(0.5), True, N).boundless
