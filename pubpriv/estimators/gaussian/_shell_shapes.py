@@ -30,6 +30,9 @@ _LASTING = 2.0
 _UNEVEN = 5.0
 """w is not white if the core is so many times wider in one direction than in another."""
 
+_DENIED = 2.5
+"""A mean denies that the second moment bounds it from so many sds of chi-square on."""
+
 _CAUTION = 1.0
 """A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
 
@@ -58,9 +61,23 @@ class Leant:
     on: np.ndarray
     off: float
 
-    def bound(self, sd: float, axes: np.ndarray) -> np.ndarray:
-        """Give the most (d, d) that the second moment is along each direction: noise of that sd may have turned it."""
-        return np.asarray(self.second + sd * (axes.T * np.sqrt(np.maximum(self.on, self.off))) @ axes)
+    def bound(self, part: float, mean: np.ndarray, mean_sd: float, sd: float, axes: np.ndarray) -> np.ndarray:
+        """Give the most (d, d) that the square of the shell's mean is: by Cauchy and Schwarz a part of the second moment.
+
+        Where the released mean denies that, noise and leaning have turned the second moment: it may be more everywhere.
+
+        Args:
+            part: of the rows that lie in the shell.
+            mean: (d,) released, per row of all.
+            mean_sd: of its noise.
+            sd: noise of a diagonal entry of the second moment.
+            axes: (d, d) orthogonal; rows are the directions of the columns in w.
+        """
+        d, own = len(mean), part * self.second
+        off = float(mean @ np.linalg.solve(own + mean_sd**2 * np.eye(d), mean))
+        if off <= d + _DENIED * math.sqrt(2 * d):
+            return own
+        return np.asarray(own + part * sd * (axes.T * np.sqrt(np.maximum(self.on, self.off))) @ axes)
 
 
 def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:

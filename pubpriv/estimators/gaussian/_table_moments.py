@@ -215,8 +215,10 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
         so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
         raw = leant(seconds[k], length, shape, sd, chance, axes, so_far)
-        room = raw.bound(sd, axes) * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
-        noise = float(longer[k] * moments.mean_sds[k + 1] ** 2) * np.eye(d)
+        part = (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
+        mean_sd = math.sqrt(longer[k]) * float(moments.mean_sds[k + 1])
+        room = raw.bound(part, moments.means[k + 1], mean_sd, sd, axes)
+        noise = mean_sd**2 * np.eye(d)
         weight = room @ np.linalg.inv(room + noise)
         moved = weight @ moments.means[k + 1] * math.sqrt(longer[k])
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
