@@ -61,10 +61,11 @@ class Leant:
     on: np.ndarray
     off: float
 
-    def bound(self, part: float, mean: np.ndarray, mean_sd: float, sd: float, axes: np.ndarray) -> np.ndarray:
-        """Give the most (d, d) that the square of the shell's mean is: by Cauchy and Schwarz a part of the second moment.
+    def weight_of_mean(self, part: float, mean: np.ndarray, mean_sd: float, sd: float, axes: np.ndarray) -> np.ndarray:
+        """Give the factor (d, d) that takes noise off the shell's mean.
 
-        Where the released mean denies that, noise and leaning have turned the second moment: it may be more everywhere.
+        The square of a mean is, by Cauchy and Schwarz, at most a part of the second moment. Where the released one
+        denies that, noise and leaning have turned the second moment: it may be more in any direction.
 
         Args:
             part: of the rows that lie in the shell.
@@ -73,11 +74,11 @@ class Leant:
             sd: noise of a diagonal entry of the second moment.
             axes: (d, d) orthogonal; rows are the directions of the columns in w.
         """
-        d, own = len(mean), part * self.second
-        off = float(mean @ np.linalg.solve(own + mean_sd**2 * np.eye(d), mean))
-        if off <= d + _DENIED * math.sqrt(2 * d):
-            return own
-        return np.asarray(own + part * sd * (axes.T * np.sqrt(np.maximum(self.on, self.off))) @ axes)
+        d, most = len(mean), part * self.second
+        noise = mean_sd**2 * np.eye(d)
+        if float(mean @ np.linalg.solve(most + noise, mean)) > d + _DENIED * math.sqrt(2 * d):
+            most = most + part * sd * (axes.T * np.sqrt(np.maximum(self.on, self.off))) @ axes
+        return np.asarray(most @ np.linalg.inv(most + noise))
 
 
 def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:
