@@ -30,9 +30,6 @@ _LASTING = 2.0
 _UNEVEN = 5.0
 """w is not white if the core is so many times wider in one direction than in another."""
 
-_DENIED = 2.5
-"""A mean denies that the second moment bounds it from so many sds of chi-square on."""
-
 _CAUTION = 1.0
 """A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
 
@@ -64,8 +61,8 @@ class Leant:
     def weight_of_mean(self, part: float, mean: np.ndarray, mean_sd: float, sd: float, axes: np.ndarray) -> np.ndarray:
         """Give the factor (d, d) that takes noise off the shell's mean.
 
-        The square of a mean is, by Cauchy and Schwarz, at most a part of the second moment. Where the released one
-        denies that, noise and leaning have turned the second moment: it may be more in any direction.
+        The square of a mean is, by Cauchy and Schwarz, at most a part of the second moment. Where the mean is
+        longer than that lets expect, noise and leaning have turned the second moment: it may be more in any direction.
 
         Args:
             part: of the rows that lie in the shell.
@@ -76,7 +73,7 @@ class Leant:
         """
         d, most = len(mean), part * self.second
         noise = mean_sd**2 * np.eye(d)
-        if float(mean @ np.linalg.solve(most + noise, mean)) > d + _DENIED * math.sqrt(2 * d):
+        if float(mean @ np.linalg.solve(most + noise, mean)) > d:
             most = most + part * sd * (axes.T * np.sqrt(np.maximum(self.on, self.off))) @ axes
         return np.asarray(most @ np.linalg.inv(most + noise))
 
