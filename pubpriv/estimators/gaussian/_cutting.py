@@ -79,16 +79,19 @@ def cut(
     if may_be_gaussian and shape.steps:
         shift = lattice_shift(frame, shape, edges, scale)
         unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
-    first, weights = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
+    first, believed = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
     if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
-        weights = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape.odds)
-    if weights is not None and (weights[0] > _DOUBTED or not shape.counts):
+        believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape)
+    if believed is not None and (believed[0][0] > _DOUBTED or not shape.counts):
         most = float(edges[first]) / scale
         least = min(best_moment_radius(int(records), d, rho), most)
-        radius = scale * best_radius(weights, d, records, rho, least, most)
+        radius = scale * best_radius(*believed, records, rho, least, most)
         outer = edges[first::2]
         radii = (radius, *outer.tolist()[1:], float(outer[-1] * RATIO))
-        return Cut(True, scale, excess, tuple(outer.tolist()), radii, tuple(weights.tolist()))
+        laws, long = believed
+        return Cut(
+            True, scale, excess, tuple(outer.tolist()), radii, tuple(laws.tolist()), tuple(map(tuple, long.tolist()))
+        )
     enough = np.flatnonzero(_within(histogram, records) >= _CORE * records)
     widest = len(edges) - 2 * _FEWEST_SHELLS
     first = min(int(enough[0]) if len(enough) else widest, widest)

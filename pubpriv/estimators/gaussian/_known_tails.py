@@ -98,6 +98,7 @@ def known_tail(
         math.sqrt(float(unknown[last])),
         endless=False,
         hidden=tail.hidden,
+        boundless=tail.boundless,
     )
 
 

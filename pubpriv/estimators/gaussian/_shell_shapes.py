@@ -58,6 +58,25 @@ class Leant:
     on: np.ndarray
     off: float
 
+    def weight_of_mean(self, part: float, mean: np.ndarray, mean_sd: float, sd: float, axes: np.ndarray) -> np.ndarray:
+        """Give the factor (d, d) that takes noise off the shell's mean.
+
+        The square of a mean is, by Cauchy and Schwarz, at most a part of the second moment. Where the mean is
+        longer than that lets expect, noise and leaning have turned the second moment: it may be more in any direction.
+
+        Args:
+            part: of the rows that lie in the shell.
+            mean: (d,) released, per row of all.
+            mean_sd: of its noise.
+            sd: noise of a diagonal entry of the second moment.
+            axes: (d, d) orthogonal; rows are the directions of the columns in w.
+        """
+        d, most = len(mean), part * self.second
+        noise = mean_sd**2 * np.eye(d)
+        if float(mean @ np.linalg.solve(most + noise, mean)) > d:
+            most = most + part * sd * (axes.T * np.sqrt(np.maximum(self.on, self.off))) @ axes
+        return np.asarray(most @ np.linalg.inv(most + noise))
+
 
 def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:
     """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).

@@ -75,6 +75,7 @@ class Cut:
         edges: (shells,) outer edges of the core and of all shells but the last one, which is open.
         radii: (shells + 1,) clip radii.
         laws: weights of `tail_laws` where `gaussian`; else empty.
+        long: (d,) weights of `long_columns` in each column, there.
     """
 
     gaussian: bool
@@ -83,6 +84,7 @@ class Cut:
     edges: tuple[float, ...]
     radii: tuple[float, ...]
     laws: tuple[float, ...] = ()
+    long: tuple[tuple[float, ...], ...] = ()
 
 
 def blank_cut() -> Cut:

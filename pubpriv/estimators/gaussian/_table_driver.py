@@ -99,6 +99,11 @@ def _outcome(
             "else; a logarithm of a column with a long tail helps"
         )
     converged = table.core is None or table.core.converged
+    if table.boundless:
+        warnings.append(
+            f"some rows seem to lie more than {known.where.edges[-1]:,.0f} standard deviations out, where nothing is "
+            "measured: look for a value that stands for a missing one (clip(column, low, high) bounds them)"
+        )
     if not converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     warnings += [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]

@@ -215,9 +215,9 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
         so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
         raw = leant(seconds[k], length, shape, sd, chance, axes, so_far)
-        room = raw.second * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
-        noise = float(longer[k] * moments.mean_sds[k + 1] ** 2) * np.eye(d)
-        weight = room @ np.linalg.inv(room + noise)
+        part = (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
+        mean_sd = math.sqrt(longer[k]) * float(moments.mean_sds[k + 1])
+        weight = raw.weight_of_mean(part, moments.means[k + 1], mean_sd, sd, axes)
         moved = weight @ moments.means[k + 1] * math.sqrt(longer[k])
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
@@ -229,7 +229,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         trace_noise += [float(tail.sds[k]) * found.shape, float(unsure[k]) * found.clear]
         trace_noise += [sd * top for top in found.tops]
         mean, shorter = mean + moved, float(unsure[k]) / 2 * moved
-        mean_variance = mean_variance + weight @ noise + np.outer(shorter, shorter)
+        mean_variance = mean_variance + mean_sd**2 * weight + np.outer(shorter, shorter)
         if held > 0 and trace > 0:
             own = added_to(own, beside(found.second, riding, axes), held, axes)
     shape = further_shape(own, inside, tail.last, axes)

@@ -63,6 +63,7 @@ class Table:
         edge: largest eigenvalue of the noise alone, in w.
         weakest: smallest eigenvalue of the covariance of w before it was floored.
         quiet: whether the noise is clearly smaller than the estimate.
+        boundless: whether rows seem to lie beyond the last edge of all shells.
     """
 
     fitted: Fitted
@@ -77,14 +78,17 @@ class Table:
     edge: float
     weakest: float
     quiet: bool
+    boundless: bool = False
 
     @property
     def clipped(self) -> bool:
         """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters."""
         sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
         variances = np.diag(np.array(self.fitted.covariance))
-        return self.endless or bool(
-            ((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
+        return (
+            self.endless
+            or self.boundless
+            or bool(((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any())
         )
 
     @property
@@ -164,7 +168,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         pooled = pool(preconditioner, core)
         tail = correction(where, d, all_rows=False)
         middle = mean = matrix @ (np.array(pooled.mean) - center)
-        around = tail.factor * matrix @ np.array(pooled.covariance) @ matrix.T
+        around = matrix @ tail.stretched(np.array(pooled.covariance)) @ matrix.T
         second = around + np.outer(mean, mean)
     else:
         share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
@@ -210,4 +214,5 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
         quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
+        boundless=outside.tail.boundless,
     )

@@ -21,6 +21,10 @@ _STANDS_OUT, _FIRST = 2.5, 3.2
 """Shells count one beyond another while their rows are more than so many sds; the first beyond a Gaussian core, where
 none is expected, needs more."""
 
+_FEARED = 3.0
+"""Rows beyond the last edge are feared from so many sds on, which noise alone makes in 0.13% of tables: nothing bounds
+what they hold. A value that stands for a missing one lies there, or a slip of the pen."""
+
 _GROUP, _WINDOW = 4.0, 6
 """Up to WINDOW adjacent shells with sqrt(GROUP^2 + log(harm)) sds together count, too. Counting them makes the mean
 square error so many times as large, and the chance that they are nothing but noise falls as the root of that."""
@@ -102,6 +106,7 @@ class Tail:
             noise may have made.
         endless: whether it hardly falls, so that no error of clipping can be given.
         hidden: rows that may lie together in a shell beyond, whichever it is, and would not count.
+        boundless: whether rows seem to lie beyond the last edge, where they are clipped however far out they are.
     """
 
     last: int
@@ -111,6 +116,7 @@ class Tail:
     beyond_sd: float
     endless: bool
     hidden: float
+    boundless: bool = False
 
 
 def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
@@ -146,7 +152,8 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     past = slice(min(last, len(harm) - 1), None)
     hidden = float((_least(harm[past]) * shells.rows_sd[past]).max())
-    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless, hidden)
+    boundless = bool(shells.rows[-1] > _FEARED * shells.rows_sd[-1])
+    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless, hidden, boundless)
 
 
 def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray, np.ndarray]:

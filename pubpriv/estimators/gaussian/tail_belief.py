@@ -2,12 +2,14 @@
 
 Clipping is undone as if the tail were a Gaussian's. Few rows, in noise, do not tell that tail from others, so each of
 `tail_laws` has a weight: a prior one, times how likely it makes the released histogram, and how likely it makes the
-public rows, within bounds, for these may be of another law. The mean over these laws corrects the variances and widens
-their sampling errors; how far the laws differ, and how far all of them may be wrong, is the error of clipping.
+public rows, within bounds, for these may be of another law. So has each of `long_columns`, in each column. The mean
+over these laws corrects the variances and widens their sampling errors; how far the laws differ, and how far all of
+them may be wrong, is the error of clipping.
 """
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from pubpriv.estimators._lattice import lattices, rounded
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._departures import kurtosis_scores, skewness_scores
 from pubpriv.estimators.gaussian._learner import Fitted
+from pubpriv.estimators.gaussian._long_columns import column_odds, long_columns
 from pubpriv.estimators.gaussian._preconditioner import precondition
 from pubpriv.estimators.gaussian._shells import Cut, Histogram
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants, variance_error
@@ -27,11 +30,17 @@ from pubpriv.estimators.steps import step
 _GAUSSIAN = 0.4
 """Prior weight of the Gaussian; symmetric laws and skewed ones share the rest, half of it each."""
 
+_LONG_COLUMN = 0.25
+"""Prior weight of all laws with one long column, shared evenly among them and the columns."""
+
 _AGAINST, _FOR = 1.0, 3.0
 """Public rows change the weight of a law against the Gaussian's by these powers of e at most, down and up."""
 
 MISTAKEN = 0.7
 """The true tail may differ from all laws that are known by this part of what they correct: one sd."""
+
+_DISBELIEVED, _SDS = 0.05, 1.96
+"""Intervals of so many sds hold all but so much of what is believed: one long column of many is seldom, and far off."""
 
 SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
 """Scales at which a law is held against a histogram; all are equally likely."""
@@ -72,6 +81,7 @@ class PublicShape:
         steps: of the columns, 0 where the values are on no lattice.
         counting: whether values of a column on a lattice heap at their least one, as small counts do.
         unlike: `columns` or `axes` where some of them clearly have longer tails than a Gaussian's, but most have not.
+        column_odds: (d,) of the columns, as `_long_columns.column_odds` gives them; empty: unknown.
     """
 
     odds: tuple[float, ...] = ()
@@ -79,6 +89,7 @@ class PublicShape:
     steps: tuple[float, ...] = ()
     counting: tuple[bool, ...] = ()
     unlike: str = ""
+    column_odds: tuple[tuple[float, ...], ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -112,7 +123,8 @@ def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
     lengths = np.sqrt(2 * gammaincinv(d / 2, np.clip(ranks, 1e-12, 1 - 1e-12)))
     counts = np.bincount(np.searchsorted(_BINS, lengths), minlength=len(_BINS) + 1)
     odds = np.array([_likelihood(counts, law.shares(_BINS, SCALES)) for law in tail_laws(d)])
-    return replace(blank, odds=tuple((odds - odds[0]).tolist()))
+    columns = tuple(map(tuple, column_odds(rows).tolist()))
+    return replace(blank, odds=tuple((odds - odds[0]).tolist()), column_odds=columns)
 
 
 def unlike_tails(rows: np.ndarray) -> str:
@@ -145,8 +157,8 @@ def _long_columns(columns: np.ndarray) -> int:
     return int((long | (np.abs(skewness_scores(columns)) > either_way)).sum())
 
 
-def public_odds(odds: tuple[float, ...]) -> np.ndarray:
-    """Give what the public rows change in the logarithms of the weights of `tail_laws`."""
+def public_odds(odds: tuple[Any, ...]) -> np.ndarray:
+    """Give what the public rows change in the logarithms of the weights of laws."""
     return np.asarray(np.clip(np.array(odds or (0.0,)), -_AGAINST, _FOR))
 
 
@@ -183,9 +195,9 @@ def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: fl
 
 
 def believe(
-    histogram: Histogram, d: int, n: float, bins: int, shift: np.ndarray, odds: tuple[float, ...]
-) -> np.ndarray:
-    """Give the weights of `tail_laws`, which add up to 1.
+    histogram: Histogram, d: int, n: float, bins: int, shift: np.ndarray, shape: PublicShape
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` in each column: together 1.
 
     Args:
         histogram: of |w|.
@@ -193,19 +205,27 @@ def believe(
         n: whole rows.
         bins: how many, from the first: rows further out are measured apart.
         shift: see `lattice_shift`.
-        odds: see `PublicShape`.
+        shape: of the public rows.
     """
-    laws = tail_laws(d)
+    laws, columns = tail_laws(d), long_columns(d)
     counts, edges = np.array(histogram.counts)[:bins], np.array(histogram.edges)
-    logs = np.log(prior(laws))
-    for i, law in enumerate(laws):
-        shares = gaussian_shares(edges, d, SCALES) if i == 0 else law.shares(edges, SCALES)
+
+    def likelihood(law: TailLaw, shares: np.ndarray) -> float:
         expected = n * np.maximum(shares + shift, 0.0)[:, :bins]
         variances = histogram.sd**2 + expected * (1 + n / law.rows if law.rows else 1.0)
-        logs[i] += _log_mean(-((counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1) / 2)
-    logs += public_odds(odds)
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum())
+        return _log_mean(-((counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1) / 2)
+
+    gaussian = likelihood(laws[0], gaussian_shares(edges, d, SCALES))
+    logs = np.array([gaussian, *(likelihood(law, law.shares(edges, SCALES)) for law in laws[1:])])
+    logs += np.log(prior(laws) * (1 - _LONG_COLUMN if columns else 1.0)) + public_odds(shape.odds)
+    long = np.zeros((d, len(columns)))
+    if columns:
+        long += [likelihood(law.lengths, law.lengths.shares(edges, SCALES)) for law in columns]
+        long += math.log(_LONG_COLUMN / long.size) + (public_odds(shape.column_odds) if shape.column_odds else 0.0)
+    most = max(float(logs.max()), float(long.max(initial=-math.inf)))
+    weights, own = np.exp(logs - most), np.exp(long - most)
+    total = float(weights.sum()) + float(own.sum())
+    return weights / total, own / total
 
 
 def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
@@ -219,54 +239,65 @@ def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Correction:
-    """What the laws make of moments that were debiased for a Gaussian's.
+    """What the laws make of moments that were debiased for a Gaussian's, (d,) each.
 
     Attributes:
-        factor: of the covariance.
+        factor: of the variances.
         sd: of that factor, by what is not known of the tail.
         excess: fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
         shift: how far a mean may be off, in standard deviations: one sd.
     """
 
-    factor: float
-    sd: float
-    excess: float
-    shift: float
+    factor: np.ndarray
+    sd: np.ndarray
+    excess: np.ndarray
+    shift: np.ndarray
 
     @classmethod
-    def of(cls, weights: np.ndarray, d: int, radius: float, end: float, all_rows: bool) -> "Correction":
+    def of(cls, weights: np.ndarray, long: np.ndarray, radius: float, end: float, all_rows: bool) -> "Correction":
         """Make the belief about a core, in units of the debiasing.
 
         Args:
             weights: of `tail_laws`.
-            d: columns.
+            long: (d, laws) of `long_columns`, in each column.
             radius: to which the core is clipped.
             end: of the core.
             all_rows: whether the rows beyond the core are to be made up for, too.
         """
-        laws = tail_laws(d)
+        d = len(long)
+        laws, columns = tail_laws(d), long_columns(d)
         level, slope = moment_constants(d, radius).level, mean_constants(d, radius).slope
         scales = np.array([law.scale_at(d, level, radius, end) for law in laws])
         scales[0] = 1.0
         held = [law.held_within(end / scale) for law, scale in zip(laws, scales, strict=True)]
-        factors = scales**2 * (1.0 if all_rows else np.array(held) / held[0])
-        factor = float(weights @ factors)
-        spread = math.sqrt(max(float(weights @ factors**2) - factor**2, 0.0))
+        alike = scales**2 * (1.0 if all_rows else np.array(held) / held[0])
         missed = [
             scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope)
             for law, scale in zip(laws, scales, strict=True)
         ]
+        own, other = np.array([law.factors(d, radius, end, all_rows) for law in columns]).reshape(-1, 2).T
+        others = long.sum(axis=0) - long
+        factors = np.concatenate([alike, own, other])
+        chances = np.hstack([np.broadcast_to(weights, (d, len(weights))), long, others])
+        factor = chances @ factors
+        off = np.abs(factors - factor[:, None])
+        spread = np.maximum(np.sqrt((chances * off**2).sum(axis=1)), _reached(off, chances) / _SDS)
+        shifts = np.square([law.missed(d, radius, end) for law in columns])
         return cls(
             factor,
-            math.hypot(spread, MISTAKEN * (factor - 1)),
-            float(weights @ [law.excess for law in laws]),
-            math.sqrt(float(weights @ np.square(missed)) / factor),
+            np.hypot(spread, MISTAKEN * (factor - 1)),
+            np.array([law.excess for law in laws]) @ weights + long @ [law.excess for law in columns],
+            np.sqrt((np.square(missed) @ weights + long @ shifts) / factor),
         )
+
+    def stretched(self, covariance: np.ndarray, kept: float = 0.0) -> np.ndarray:
+        """Give a covariance (d, d) of columns that is corrected but for a part of it."""
+        return np.asarray(covariance * _outer_root(self.factor * (1 - kept) + kept))
 
     def applied(self, fitted: Fitted) -> Fitted:
         """Give the estimate with its private part corrected."""
-        own = self.factor * (1 - fitted.covariance_weight) + fitted.covariance_weight
-        return replace(fitted, covariance=tuple(tuple(own * value for value in row) for row in fitted.covariance))
+        covariance = self.stretched(np.array(fitted.covariance), fitted.covariance_weight)
+        return replace(fitted, covariance=tuple(map(tuple, covariance.tolist())))
 
     def widened(self, errors: _Errors, fitted: Fitted) -> _Errors:
         """Give the standard errors of a corrected estimate, from those of a Gaussian's: with a part for clipping.
@@ -277,10 +308,10 @@ class Correction:
         """
         mean, covariance = errors["mean"], errors["covariance"]
         parts = {
-            "mean": {"sampling": mean["sampling"] * math.sqrt(self.factor), "privacy": mean["privacy"]},
+            "mean": {"sampling": mean["sampling"] * np.sqrt(self.factor), "privacy": mean["privacy"]},
             "covariance": {
-                "sampling": covariance["sampling"] * self.factor * math.sqrt(1 + self.excess / 2),
-                "privacy": covariance["privacy"] * self.factor,
+                "sampling": covariance["sampling"] * _outer_root(self.factor * np.sqrt(1 + self.excess / 2)),
+                "privacy": covariance["privacy"] * _outer_root(self.factor),
             },
         }
         return self.added(parts, np.array(fitted.covariance))
@@ -288,18 +319,33 @@ class Correction:
     def added(self, errors: _Errors, core: np.ndarray) -> _Errors:
         """Give standard errors with what is not known of the tail of a core of that covariance (d, d)."""
         spreads = np.sqrt(np.diag(core))
-        own = {"mean": self.shift * spreads, "covariance": self.sd * np.outer(spreads, spreads)}
+        own = {"mean": self.shift * spreads, "covariance": _outer_root(self.sd) * np.outer(spreads, spreads)}
         return {
             part: {**found, "clipping": np.hypot(found.get("clipping", 0.0), own[part])}
             for part, found in errors.items()
         }
 
 
-def best_radius(weights: np.ndarray, d: int, n: float, rho: float, least: float, end: float) -> float:
+def _reached(off: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    """Give how far off (d,) all but `_DISBELIEVED` of what may be is, at most: distances and chances (d, laws)."""
+    order = np.argsort(off, axis=1)
+    sorted_off, sorted_chances = (np.take_along_axis(each, order, axis=1) for each in (off, chances))
+    at = (np.cumsum(sorted_chances, axis=1) < 1 - _DISBELIEVED).sum(axis=1)
+    return np.asarray(np.take_along_axis(sorted_off, np.minimum(at, off.shape[1] - 1)[:, None], axis=1)[:, 0])
+
+
+def _outer_root(values: np.ndarray) -> np.ndarray:
+    """Give the roots (d, d) of the products of two of `values` (d,): what factors of columns make of an entry."""
+    roots = np.sqrt(values)
+    return np.outer(roots, roots)
+
+
+def best_radius(weights: np.ndarray, long: np.ndarray, n: float, rho: float, least: float, end: float) -> float:
     """Give the clip radius from `least` to the end of the core at which a variance is expected to be off the least."""
     tried = np.geomspace(least, end, _RADII)
     errors = [
-        variance_error(n, d, rho, float(radius)) + Correction.of(weights, d, float(radius), end, True).sd ** 2
+        variance_error(n, len(long), rho, float(radius))
+        + float((Correction.of(weights, long, float(radius), end, True).sd ** 2).mean())
         for radius in tried
     ]
     return float(tried[int(np.argmin(errors))])
@@ -314,4 +360,4 @@ def correction(where: Cut, d: int, all_rows: bool) -> Correction:
         all_rows: also for what lies beyond the core; not where that was measured.
     """
     radius, end = where.radii[0] / where.scale, where.edges[0] / where.scale
-    return Correction.of(np.array(where.laws), d, radius, end, all_rows)
+    return Correction.of(np.array(where.laws), np.array(where.long).reshape(d, -1), radius, end, all_rows)

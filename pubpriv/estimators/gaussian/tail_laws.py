@@ -30,7 +30,7 @@ _SETTLES, _PASSES = 0.98, 8
 """Clipped means settle as if rows were clipped to the length that this share of Gaussian rows does not exceed; in so
 many passes."""
 
-_LENGTHS = np.exp(np.linspace(math.log(0.02), math.log(200.0), 900))
+LENGTHS = np.exp(np.linspace(math.log(0.02), math.log(200.0), 900))
 """Where a law is tabulated."""
 
 
@@ -42,7 +42,7 @@ class TailLaw:
         excess: fourth moment of a column beyond a Gaussian's 3.
         place: how far from the mean, along each column, lengths are measured from: where a clipped mean settles.
         rows: rows that stand for it in its tables; None: they are exact.
-        within: share of the rows that are no longer than each of `_LENGTHS`.
+        within: share of the rows that are no longer than each of `LENGTHS`.
         held: mean squared length of those, per row of all and column.
         leaning: mean, along a column, of those, and of their directions; None: zero.
     """
@@ -56,35 +56,35 @@ class TailLaw:
 
     def shares(self, edges: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Give the shares (scales, len(edges) + 1) of rows of each scale between adjacent `edges`."""
-        below = np.interp(edges / scales[:, None], _LENGTHS, self.within)
+        below = np.interp(edges / scales[:, None], LENGTHS, self.within)
         return np.asarray(np.diff(below, axis=1, prepend=0.0, append=1.0))
 
     def held_within(self, length: float) -> float:
         """Give the mean squared length, per column, of the rows that are no longer than that."""
-        return float(np.interp(length, _LENGTHS, self.held))
+        return float(np.interp(length, LENGTHS, self.held))
 
     def held_beyond(self, lengths: np.ndarray) -> np.ndarray:
         """Give the mean squared length, per column and row of all, of the rows that are longer than each."""
-        return np.asarray(self.held[-1] - np.interp(lengths, _LENGTHS, self.held))
+        return np.asarray(self.held[-1] - np.interp(lengths, LENGTHS, self.held))
 
     def scale_at(self, d: int, level: float, radius: float, end: float) -> float:
         """Give the scale at which rows up to `end`, clipped to `radius`, have second moments `level` per row of all."""
-        ends = np.interp(_LENGTHS * end / radius, _LENGTHS, self.within)
-        clipped = self.held + _LENGTHS**2 / d * np.maximum(ends - self.within, 0.0)
+        ends = np.interp(LENGTHS * end / radius, LENGTHS, self.within)
+        clipped = self.held + LENGTHS**2 / d * np.maximum(ends - self.within, 0.0)
         # at scale s it is s^2 clipped(x) with x = radius / s; of two such scales the larger leaves hardly a row inside
-        off = level / radius**2 - clipped / _LENGTHS**2
+        off = level / radius**2 - clipped / LENGTHS**2
         last = int(np.flatnonzero(off <= 0)[-1]) if (off <= 0).any() else int(np.argmin(off))
         near, far = float(off[last]), float(off[min(last + 1, len(off) - 1)])
         part = min(max(-near / (far - near), 0.0), 1.0) if far > near else 0.0
-        return radius / float(_LENGTHS[last] * (_LENGTHS[1] / _LENGTHS[0]) ** part)
+        return radius / float(LENGTHS[last] * (LENGTHS[1] / LENGTHS[0]) ** part)
 
     def clipped_mean(self, radius: float, end: float) -> float:
         """Give the mean along a column, from `place`, of the rows up to `end`, clipped to `radius`."""
         if self.leaning is None:
             return 0.0
         sums, directions = self.leaning
-        beyond = float(np.interp(end, _LENGTHS, directions) - np.interp(radius, _LENGTHS, directions))
-        return float(np.interp(radius, _LENGTHS, sums)) + radius * beyond
+        beyond = float(np.interp(end, LENGTHS, directions) - np.interp(radius, LENGTHS, directions))
+        return float(np.interp(radius, LENGTHS, sums)) + radius * beyond
 
 
 @cache
@@ -117,7 +117,7 @@ def _lognormal_wide(d: int, excess: float) -> TailLaw:
     log = math.log(_spread(d, excess)) / 4
     widths = np.exp(math.sqrt(log) * nodes - log)
     weights = weights / weights.sum()
-    half = (_LENGTHS[:, None] / widths) ** 2 / 2
+    half = (LENGTHS[:, None] / widths) ** 2 / 2
     within, held = gammainc(d / 2, half) @ weights, gammainc(d / 2 + 1, half) @ (weights * widths**2)
     return TailLaw(excess, 0.0, None, within, held)
 
@@ -128,7 +128,7 @@ def _t(d: int, excess: float) -> TailLaw:
 
     spread = _spread(d, excess)
     freedom = (4 * spread - 2) / (spread - 1)
-    squares = _LENGTHS**2 / (freedom - 2)
+    squares = LENGTHS**2 / (freedom - 2)
     part = squares / (1 + squares)
     return TailLaw(excess, 0.0, None, betainc(d / 2, freedom / 2, part), betainc(d / 2 + 1, freedom / 2 - 1, part))
 
@@ -188,7 +188,7 @@ def _independent(d: int, excess: float, column: np.ndarray) -> TailLaw:
     lengths = np.linalg.norm(rows - place, axis=1)
     order = np.argsort(lengths)
     lengths, along = lengths[order], (rows - place).mean(axis=1)[order]
-    ends = np.searchsorted(lengths, _LENGTHS, side="right")
+    ends = np.searchsorted(lengths, LENGTHS, side="right")
 
     def summed(values: np.ndarray) -> np.ndarray:
         return np.asarray(np.append(0.0, np.cumsum(values))[ends] / count)

@@ -117,6 +117,32 @@ def test_rows_that_reach_too_far_are_flagged():
     assert np.isfinite(estimate.covariance).all()
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_a_value_that_stands_for_a_missing_one_is_seen(d):
+    """One row in a hundred has 99999: it is clipped however far out it lies, so the run is flagged and says why."""
+    rows = np.random.default_rng(641).normal(50, 10, (5_000, d))
+    rows[60::100, 0] = 99_999.0
+    for seed in (1, 2, 3):
+        found = pp.estimate_gaussian(rows[:60], pp.Curator.simulation(rows[60:], "zcdp:0.5", seed=seed))
+        assert not found.converged
+        assert any("stands for a missing one" in text for text in found.diagnostics["warnings"])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_mean_is_not_pressed_into_the_shape_of_its_shell(seed):
+    """Seventy distinct rows, income and its square among them: noise turns the few axes of a shell, but not its mean.
+
+    With a large budget the mean is that of the rows to within .005 standard deviations; it was .02 off.
+    """
+    generator = np.random.default_rng(646)
+    normal = generator.standard_normal((70, 3))
+    income = np.exp(0.5 * normal[:, 0] + 0.5)
+    age, spent = 30 + 8 * (normal[:, 1] + 0.5 * normal[:, 0]), np.exp(normal[:, 2] + 0.5 * normal[:, 0])
+    rows = np.column_stack([income, income**2, age, spent])[generator.integers(70, size=5_040)]
+    found = pp.estimate_gaussian(rows[:40], pp.Curator.simulation(rows[40:], "zcdp:50", seed=seed))
+    assert np.abs((found.mean - rows[40:].mean(axis=0)) / rows[40:].std(axis=0)).max() < 0.005
+
+
 @pytest.mark.parametrize(("few", "clipped"), [(0, True), (30, True), (150, False)])
 def test_a_shell_is_clipped_in_its_middle_where_few_rows_are_beyond(few, clipped):
     """What they lose is added again by their count, with its doubt; many are not clipped."""

@@ -188,3 +188,12 @@ def test_noise_alone_is_hardly_ever_feared():
         read_tail(shells(np.zeros(12), noise=generator.standard_normal(12)), before(0.5), True, N) for _ in range(800)
     ]
     assert np.count_nonzero([found.beyond_sd > 0 for found in drawn]) <= 4
+
+
+def test_rows_beyond_the_last_edge_are_feared_before_they_count():
+    """Four sds of noise there are too few to count so far out; nothing bounds what such rows hold."""
+    rows = np.zeros(12)
+    rows[11] = 8.0
+    found = read_tail(shells(rows), before(0.5), True, N)
+    assert (found.last, found.boundless) == (0, True)
+    assert not read_tail(shells(rows / 2), before(0.5), True, N).boundless
