@@ -93,7 +93,7 @@ class Measured:
         accuracy: how far the rounds are expected to have left w from standard; see `Position`.
         expected_mean: what they make of the length of `mean`.
         beyond: rows that are further out than Gaussian ones are, and the sd of the noise in their number.
-        blur: how far the variance of w may be off because values on a lattice have no clear median, see `median_blur`.
+        blur: how far the variance of w may be off because its scale is a coarse median, see `median_blur`.
     """
 
     frame: Frame
@@ -115,7 +115,7 @@ class Measured:
         """The records were in standard coordinates when they were measured, as far as the release can tell."""
         root = math.sqrt(len(self.mean))
         expected = math.hypot(self.expected, self.accuracy)
-        return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root)) + self.blur
+        return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root)) + self.blur * root
 
 
 @public_value
@@ -252,17 +252,19 @@ def _expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> flo
     return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
 
 
-def median_blur(public: PublicTable) -> float:
-    """Tell how far the rounds may leave the variance of a single column on a lattice from 1.
+def median_blur(public: PublicTable, law: str) -> float:
+    """Give how far the rounds may leave the variance of w from 1, beyond what is harmless.
 
-    They take their scale from the median of |w|, which of such values may lie anywhere in a gap between two. The last
-    release undoes that. Lengths of rows of more columns fill the gaps.
+    Under radial noise the search for a radius has wide cells. Of a single column on a lattice the scale is taken from
+    the median of |w|, which of such values may lie anywhere in a gap between two. The last release undoes both. Lengths
+    of rows of more columns fill the gaps.
     """
+    cell = 0.0 if law == GAUSSIAN else _pure.BLUR
     if public.rows.shape[1] > 1:
-        return 0.0
+        return cell
     column = public.rows[:, 0]
     gap = lattice(column) / max(float(column.std()), 1e-300)
-    return min(2 * gap / length_quantile(1, 0.5), _MOST_BLUR)
+    return cell + min(2 * gap / length_quantile(1, 0.5), _MOST_BLUR)
 
 
 @step(title="pool with public rows")

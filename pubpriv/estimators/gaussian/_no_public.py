@@ -23,10 +23,12 @@ from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators.asks import Ask, Plan, split_purse
+from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
+from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
@@ -262,7 +264,9 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     position = walk(run, Position(Frame.of(center, whitening), n), math.sqrt(d), plan.learner)
     _check_agreement(preconditioner, position, curator.columns)
     measured = run(measure, position, plan.learner.final)
-    return debiased(curator, preconditioner, measured, plan, paid, run(_as_measured, measured))
+    fitted = run(_as_measured, measured)
+    fit = fit_to_gaussian(run, fitted, measured.records, PublicShape(), plan.learner.histogram)
+    return debiased(curator, preconditioner, measured, plan, paid, fitted, fit)
 
 
 @step(title="in the table's units")

@@ -55,6 +55,9 @@ _TELLING = 0.0063
 """The histogram takes more than the least share where the noise of a bin is more than this part of n d: few rows of few
 columns hardly tell one tail from another."""
 
+_CHECK_SHARE = Fraction(2, 100)
+"""What the histogram takes of the budget that only says whether the rows are a Gaussian's."""
+
 _COUNT_SHARE = Fraction(1, 100)
 """What the count of whole rows takes of the budget."""
 
@@ -75,6 +78,7 @@ class LearnerPlan(Plan):
         rounds: each asks for a radius and for moments; none if no column is whitened.
         final: the last release.
         counted: what its counts take of it.
+        histogram: of |w|.
     """
 
     round_mean: ClassVar[Fraction] = Fraction(3, 10)
@@ -82,6 +86,7 @@ class LearnerPlan(Plan):
 
     rounds: tuple[tuple[Ask, Ask], ...]
     final: Ask
+    histogram: Ask
 
 
 @public_value
@@ -92,7 +97,6 @@ class TablePlan(LearnerPlan):
     Attributes:
         count: of whole rows.
         scales: of the degenerate columns, in their order; None where the user gave it.
-        histogram: of |w|.
         fourth: moments of the columns.
         may_be_gaussian: whether the release may take from a Gaussian the shape that clipping lost.
     """
@@ -101,7 +105,6 @@ class TablePlan(LearnerPlan):
 
     count: Ask
     scales: tuple[Ask | None, ...]
-    histogram: Ask
     fourth: Ask
     may_be_gaussian: bool
 
@@ -145,8 +148,11 @@ def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], b
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan on n rows of d columns."""
     frame = Frame((0.0,) * d)
-    asks = _split_with_final(purse, _round_shares(n, d, purse, frame), partial(final_question, frame, 1.0, 1.0))
-    return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
+    shares = _round_shares(n, d, purse, frame)
+    shares["histogram"] = _CHECK_SHARE, partial(histogram_question, frame, float(n))
+    asks = _split_with_final(purse, shares, partial(final_question, frame, 1.0, 1.0))
+    histogram = asks.pop("histogram")  # asked last, where the estimate makes the rows standard
+    return LearnerPlan((*asks.values(), histogram), _rounds_of(asks), asks["final"], histogram)
 
 
 def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:

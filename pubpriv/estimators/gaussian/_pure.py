@@ -6,6 +6,7 @@ and the line of feasibility is another. Source: ours, in the role of lemma A.24 
 exponential time; figures in `benchmarks.pure`.
 """
 
+import math
 from fractions import Fraction
 
 _ROUNDS = (Fraction(10, 100), Fraction(12, 100), Fraction(13, 100))
@@ -27,6 +28,9 @@ _SLOPE, _LEAST_STRENGTH = 12.0, 1500.0
 
 REACH, TOLERANCE = 1e3, 0.12
 """A radius is looked for within this factor of its typical value, both ways; width of a cell, in the logarithm."""
+
+BLUR = math.expm1(2 * TOLERANCE)
+"""How far the variance of w may be off because a radius is the far end of such a cell."""
 
 WIDENING = {3: (1.3, 1.0, 0.8), 4: (1.3, 1.3, 1.0, 0.8), 6: (1.3, 1.3, 1.3, 1.0, 0.8, 0.8)}
 """Clip radius over the private median of |w|, by the number of rounds."""

@@ -36,12 +36,15 @@ from pubpriv.estimators.matrices import entry_variances
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
 
-_CLEAR, _MOST_ODD = 3.0, 0.03
+_CLEAR, MOST_ODD = 3.0, 0.03
 """Rows count as further out than Gaussian ones from so many sds of their count on, and from this share of all rows on
 the run is flagged: others that belong to them lie among the rest."""
 
-_WIDTHS = np.geomspace(2.0, 32.0, 17)
+ODD_WIDTHS = np.geomspace(2.0, 32.0, 17)
 """How many times wider than the others odd rows may be."""
+
+_UNLIKELY = 1e-4
+"""Rows are no Gaussian's where so bad a fit is less likely than this."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,15 @@ class GaussianResult:
 
 
 def debiased(
-    curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
+    curator: Curator,
+    preconditioner: Preconditioner,
+    measured: Measured,
+    plan: Plan,
+    purse: Purse,
+    fitted: Fitted,
+    fit: float,
 ) -> GaussianResult:
-    """The outcome of a debiased release."""
+    """The outcome of a debiased release of rows whose lengths fit a Gaussian's so well; see `fit_to_gaussian`."""
     n, d = curator.n_rows, preconditioner.dimension
     enough = feasible(measured.records, d, purse)
     (odd, sd), end = measured.beyond, gaussian_end(n, d)
@@ -76,11 +85,17 @@ def debiased(
         )
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")
+    if fit < _UNLIKELY:
+        warnings.append(
+            "the lengths of the private rows are not those of a Gaussian's rows with a few odd ones among them: there "
+            "is no Gaussian that these numbers are of. The target moments describes rows of any law"
+        )
     facts = {
         "whole_rows": whole,
         "clip_radius": measured.radius,
         "feasible": enough,
         **debiased_facts(measured, fitted),
+        "fit": fit,
         "could_hide": {"rows": math.ceil(_CLEAR * sd), "beyond": end},
         "rounds": [ask.label for ask in plan.asks],
     }
@@ -90,7 +105,7 @@ def debiased(
         among = odd / measured.records * _odd_among_the_rest(d, measured.radius, end)
         errors["mean"]["clipping"] = np.zeros(d)
         errors["covariance"]["clipping"] = among * np.sqrt(np.outer(variances, variances))
-    good = measured.converged and enough and odd < max(_MOST_ODD * n, _CLEAR * sd)
+    good = measured.converged and enough and odd < max(MOST_ODD * n, _CLEAR * sd) and fit >= _UNLIKELY
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
 
 
@@ -106,9 +121,9 @@ def _odd_among_the_rest(d: int, radius: float, end: float) -> float:
     """
     from scipy.special import gammainc
 
-    half = (np.array([[radius], [end]]) / _WIDTHS) ** 2 / 2
+    half = (np.array([[radius], [end]]) / ODD_WIDTHS) ** 2 / 2
     within, inside = gammainc(d / 2, half)
-    held = _WIDTHS**2 * gammainc(d / 2 + 1, half[0]) + radius**2 / d * (inside - within)
+    held = ODD_WIDTHS**2 * gammainc(d / 2 + 1, half[0]) + radius**2 / d * (inside - within)
     law = moment_constants(d, radius)
     return float(np.median((held - inside * law.level) / (1 - inside))) / law.trace
 

@@ -18,6 +18,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
+from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._hints import log_hints
 from pubpriv.estimators.gaussian._learner import (
@@ -39,6 +40,7 @@ from pubpriv.estimators.gaussian._reference import (
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
 from pubpriv.estimators.gaussian._table_driver import estimate_table
 from pubpriv.estimators.gaussian.settings import chosen_target
+from pubpriv.estimators.gaussian.tail_belief import public_shape
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
@@ -177,9 +179,10 @@ def _learner(
         check_feasible(n, d, purse, curator.budget)
     plan = learner_plan(purse, n, d)
     curator.rehearse(plan.questions)
-    measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows))
+    measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
-    return debiased(curator, preconditioner, measured, plan, purse, fitted)
+    fit = fit_to_gaussian(run, fitted, measured.records, run(public_shape, rows, False), plan.histogram)
+    return debiased(curator, preconditioner, measured, plan, purse, fitted, fit)
 
 
 def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:

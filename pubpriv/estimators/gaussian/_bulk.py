@@ -1,0 +1,82 @@
+"""Whether rows are a Gaussian's but for a few odd ones, by a histogram of their lengths.
+
+The numbers of the target `gaussian` describe the Gaussian behind the rows. Where there is none they describe nothing,
+and their errors hold nothing, so the run is flagged. Rows further out than Gaussian ones are left out of the estimate,
+and are not looked at here; a few wide ones among the rest are allowed for.
+"""
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.estimators._lengths import gaussian_shares
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian._learner import Fitted
+from pubpriv.estimators.gaussian._results import MOST_ODD, ODD_WIDTHS
+from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, count_lengths
+from pubpriv.estimators.gaussian.tail_belief import PublicShape, lattice_shift
+from pubpriv.estimators.steps import Execution, step
+
+_SCALES = np.exp(np.linspace(-0.3, 0.3, 61))
+"""Scales at which the histogram is held against a Gaussian's."""
+
+_HARMLESS = 0.02, 0.0005
+"""Bins may be off by these parts of what a Gaussian has in them, and of all rows: more rows show smaller departures,
+and in the end those of any table, which hardly move a variance."""
+
+
+def fit_to_gaussian(run: Execution, fitted: Fitted, records: float, shape: PublicShape, ask: Ask) -> float:
+    """Count rows by length where the estimate makes them standard, and give the probability of so bad a fit.
+
+    Args:
+        run: of the estimate.
+        fitted: the estimate.
+        records: rows that it is of.
+        shape: of the public rows, which show the lattices of the columns.
+        ask: for the histogram.
+
+    Privacy: one `Counts`, mu^2 at most ask.price.
+    """
+    whitening = np.linalg.inv(np.linalg.cholesky(np.array(fitted.covariance)))
+    frame = Frame.of(np.array(fitted.mean), whitening)
+    return run(_judge_bulk, run(count_lengths, frame, records, ask), frame, records, shape)
+
+
+@step(title="shape of the bulk")
+def _judge_bulk(histogram: Histogram, frame: Frame, records: float, shape: PublicShape) -> float:
+    """Give the probability of so bad a fit if the rows are a Gaussian's but for `MOST_ODD` that are wider.
+
+    The bins up to where Gaussian rows end are held against a Gaussian of any scale near 1, with a wider one beside it.
+
+    Args:
+        histogram: of |w|.
+        frame: the map to w.
+        records: rows that the estimate is of.
+        shape: of the public rows.
+    """
+    from scipy.special import gammaincc
+
+    shift = lattice_shift(frame, shape, np.array(histogram.edges), 1.0)[: BINS_INSIDE + 1]
+    counts = np.array(histogram.counts)[: BINS_INSIDE + 1] - records * shift
+    distance = _distance(counts, np.array(histogram.edges), histogram.sd, frame.dimension, records)
+    return float(gammaincc((len(counts) - 2) / 2, distance / 2))
+
+
+def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, records: float) -> float:
+    """Least chi-square of counts of the first bins, over scales, widths of odd rows, and numbers of both."""
+    bins = len(counts)
+    bulk = gaussian_shares(edges, d, _SCALES)[:, None, :bins]
+    odd = gaussian_shares(edges, d, np.outer(_SCALES, ODD_WIDTHS).ravel())[:, :bins].reshape(-1, len(ODD_WIDTHS), bins)
+    part, all_rows = _HARMLESS
+    expected = records * bulk
+    weights = 1 / (noise**2 + expected + (part * expected) ** 2 + (all_rows * records) ** 2)
+
+    def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.asarray((weights * left * right).sum(axis=2))
+
+    squares, mixed = product(bulk, bulk), product(bulk, odd)
+    own, other = product(bulk, counts), product(odd, counts)
+    wide = (squares * other - mixed * own) / np.maximum(squares * product(odd, odd) - mixed**2, 1e-300)
+    wide = np.clip(wide, 0.0, MOST_ODD * records)
+    near = np.maximum(own - wide * mixed, 0.0) / squares
+    off = counts - near[:, :, None] * bulk - wide[:, :, None] * odd
+    return float(product(off, off).min())
