@@ -137,7 +137,7 @@ def tabulated(excess: float, lengths: np.ndarray, chances: np.ndarray, d: int) -
     """Give the law of rows of these lengths (count,), which have these chances; `excess` as `TailLaw` has it."""
     order = np.argsort(lengths)
     lengths, chances = lengths[order], chances[order]
-    ends = np.searchsorted(lengths, _LENGTHS, side="right")
+    ends = np.searchsorted(lengths, LENGTHS, side="right")
     within, held = (np.append(0.0, np.cumsum(part))[ends] for part in (chances, chances * lengths**2 / d))
     return TailLaw(excess, 0.0, None, within, held)
 
