@@ -241,3 +241,11 @@ def test_one_long_column_that_hardly_shows_widens_intervals():
         error = np.sqrt(sum(part[0, 0] ** 2 for part in found.standard_errors["covariance"].values()))
         held.append(abs(found.covariance[0, 0] - 5 / 3) < 1.96 * error)
     assert np.mean(held) > 0.6
+
+
+def test_many_public_rows_are_asked_in_part():
+    """A hundred thousand would take gigabytes to say what five hundred of all of them say."""
+    rows = with_a_long_column(2_000, np.random.default_rng(67), columns=3)
+    odds = column_odds(rows)
+    assert np.array_equal(odds, column_odds(rows[::4]))
+    assert odds[0].max() > 3 > odds[1:].max()
