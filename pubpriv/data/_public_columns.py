@@ -280,7 +280,7 @@ def read_arrow(content: Any, kind: str) -> Any:
     """A table of the bytes of a Parquet or Feather file.
 
     It is read in this thread. One of Arrow's own may let go of the bytes, which are Python's, as late as when the
-    process ends, and that aborts it: on a busy machine a command could end by SIGABRT after all was done and written.
+    process ends, which may abort it: a process that had done all its work once ended by SIGABRT on a busy machine.
     """
     import pyarrow as pa
     import pyarrow.parquet
