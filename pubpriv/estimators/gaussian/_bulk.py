@@ -55,10 +55,10 @@ def _judge_bulk(histogram: Histogram, frame: Frame, records: float, shape: Publi
     """
     from scipy.special import gammaincc
 
-    shift = lattice_shift(frame, shape, np.array(histogram.edges), 1.0)[: BINS_INSIDE + 1]
-    counts = np.array(histogram.counts)[: BINS_INSIDE + 1] - records * shift
-    distance = _distance(counts, np.array(histogram.edges), histogram.sd, frame.dimension, records)
-    return float(gammaincc((len(counts) - 2) / 2, distance / 2))
+    edges, bins = np.array(histogram.edges), BINS_INSIDE + 1
+    counts = np.array(histogram.counts)[:bins] - records * lattice_shift(frame, shape, edges, 1.0)[:bins]
+    distance = _distance(counts, edges, histogram.sd, frame.dimension, records)
+    return float(gammaincc((bins - 2) / 2, distance / 2))
 
 
 def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, records: float) -> float:

@@ -106,7 +106,7 @@ class _Scan:
 
     @classmethod
     def of(cls, d: int, radius: float, end: float, weights: np.ndarray, plain: np.ndarray) -> "_Scan":
-        """Make one."""
+        """Lay out what the other columns, which are Gaussian, may add to a squared length."""
         from scipy.special import gammaincinv
 
         middles, likely = _between(_OF_OTHERS)

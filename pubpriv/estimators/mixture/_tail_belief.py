@@ -116,7 +116,12 @@ class TailBelief:
     @property
     def alone(self) -> np.ndarray:
         """Chances (d,) of the columns to have a tail that the others have not."""
-        return np.asarray(self.chances[len(self.laws) - len(self.lone) :].sum(axis=1) @ self.whose)
+        return np.asarray(self._of_lone.sum(axis=1) @ self.whose)
+
+    @property
+    def _of_lone(self) -> np.ndarray:
+        """Chances (lone laws, kinds)."""
+        return self.chances[len(self.laws) - len(self.lone) :]
 
     def factors_and_errors(self, sampling: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
         """Tell by how much variances (k, d) are larger than was measured, and what is to be added to their errors.
@@ -153,7 +158,7 @@ class TailBelief:
         common = float((self.chances * np.square(lost)).sum())
         leaning = (self.crowds.chances * self.crowds.leans).sum(axis=2) @ self.chances.sum(axis=0)
         own = np.array([each.place for each in self.lone])
-        chances = self.chances[len(self.laws) - len(self.lone) :].sum(axis=1)[:, None] * self.whose
+        chances = self._of_lone.sum(axis=1)[:, None] * self.whose
         places = own @ chances
         spread = np.maximum(own**2 @ chances - places**2, 0.0)
         return np.tile(places, (len(leaning), 1)), np.sqrt(common + leaning[:, None] + spread)
@@ -167,7 +172,7 @@ class TailBelief:
         """
         count, squares = len(self.laws) - len(self.lone), self.scales**2
         factors, sampling = (np.array([getattr(each, name) for each in self.lone]) for name in ("factor", "sampling"))
-        lone, chance = self.chances[count:], whose[:, None]
+        lone, chance = self._of_lone, whose[:, None]
         chances = np.concatenate([self.chances[:count], (1 - chance) * lone, chance * lone])[..., None] * crowds
         true = np.concatenate([squares, factors[:, None] * squares[count:]])[..., None] / (1 + self.crowds.bends)
         spread = np.concatenate([self.sampling, sampling[:, None] + 0 * squares[count:]])
