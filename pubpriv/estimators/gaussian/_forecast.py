@@ -12,6 +12,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._cutting import core_end
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, examine
+from pubpriv.estimators.gaussian._hints import public_hints
 from pubpriv.estimators.gaussian._learner import (
     predicted_errors,
 )
@@ -52,21 +53,24 @@ class GaussianCase:
         layout: of the columns; degenerate ones have a scale of their own.
         m: public rows.
         target: `auto`, `gaussian` or `moments`.
+        hints: what public rows say of other columns to take.
     """
 
     layout: Layout
     m: int
     target: str
+    hints: tuple[str, ...] = ()
 
     most_rows = MOST_ROWS
 
     @classmethod
     def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
         """Read the case from public rows, which are checked as the driver checks them."""
+        hints = public_hints(public.columns, public.rows)
         if target == "gaussian":
             precondition(public)
-            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target)
-        return cls(examine(public, scale), len(public.rows), target)
+            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target, hints)
+        return cls(examine(public, scale), len(public.rows), target, hints)
 
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
@@ -93,9 +97,9 @@ class GaussianCase:
         return feasible(n, self.d, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Say what the errors assume, and which columns are degenerate."""
+        """Say what the errors assume, which columns are degenerate, and which have a tail that costs."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
-        return (law, *self.layout.notes())
+        return (law, *self.layout.notes(), *self.hints)
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
         """Theorems B.5 and B.12, and what is known without public rows."""

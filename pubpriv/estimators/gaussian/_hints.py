@@ -55,18 +55,30 @@ def log_hints(
 
     Privacy: none is spent; released numbers and public rows go in.
     """
-    mapped = [column.function is not None for column in parse_columns(tuple(columns))]
     found = [
         name
-        for j, name in enumerate(columns)
-        if not mapped[j]
-        and _loses_its_tail(public[:, j])
-        and (
-            _reaches_below_zero(float(mean[j]), float(covariance[j, j]))
-            or beyond > _BEYOND
-            or (kurtosis is not None and kurtosis[j] > _HEAVY)
-        )
+        for j, name in _tailed(columns, public)
+        if _reaches_below_zero(float(mean[j]), float(covariance[j, j]))
+        or beyond > _BEYOND
+        or (kurtosis is not None and kurtosis[j] > _HEAVY)
     ]
+    return _advice(columns, found)
+
+
+def public_hints(columns: Sequence[str], public: np.ndarray) -> tuple[str, ...]:
+    """Name the columns whose public rows (m, d) alone say that their `log1p` would be estimated better, for a plan."""
+    found = [name for _, name in _tailed(columns, public)]
+    return tuple(f"in the public rows {hint}" for hint in _advice(columns, found))
+
+
+def _tailed(columns: Sequence[str], public: np.ndarray) -> list[tuple[int, str]]:
+    """Places and names of columns that are not mapped yet, and whose public rows (m, d) lose a long tail in `log1p`."""
+    parsed = enumerate(parse_columns(tuple(columns)))
+    return [(j, columns[j]) for j, column in parsed if column.function is None and _loses_its_tail(public[:, j])]
+
+
+def _advice(columns: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
+    """Say what to write instead of the columns that were found; nothing of none."""
     if not found:
         return ()
     instead = ",".join(f"log1p({name})" if name in found else name for name in columns)
