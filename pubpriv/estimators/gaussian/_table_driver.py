@@ -13,6 +13,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
@@ -36,7 +37,8 @@ def estimate_table(
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
     if not force:
-        check_feasible(n, d, purse, curator.budget)
+        with counted(curator.size):
+            check_feasible(n, d, purse, curator.budget)
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(plan.questions)
     preconditioner, position = _whitened(run, rows, layout, plan)

@@ -17,6 +17,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
+from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
@@ -90,7 +91,8 @@ def estimate_gaussian(
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
-        NoAnswer: without public rows, where the rows do not show where they lie.
+        NoAnswer: without public rows, where the rows do not show where they lie; or their number was private, and what
+            was released of it is too small.
         PrivateStepFailed: after a charge; run the same release id again.
 
     A record with a missing or infinite value contributes nothing. The learner sees how many there are, if they are
@@ -176,7 +178,8 @@ def _learner(
     curator = run.curator
     n, d = curator.n_rows, preconditioner.dimension
     if not force:
-        check_feasible(n, d, purse, curator.budget)
+        with counted(curator.size):
+            check_feasible(n, d, purse, curator.budget)
     plan = learner_plan(purse, n, d)
     curator.rehearse(plan.questions)
     measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
