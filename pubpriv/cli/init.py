@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -177,8 +178,8 @@ def _register(model: "Dataset", url: str) -> None:
 def _tell_next(file: Path, model: "Dataset", url: str, named: bool) -> None:
     """Print the two commands that come next, whole."""
     first = model.releases[0]
-    where = f" --ledger {url}" if named else ""
-    line = f"{first.estimator} --dataset {file} --budget {first.allotment}{where}"
+    where = f" --ledger {quote(url)}" if named else ""
+    line = f"{first.estimator} --dataset {quote(str(file))} --budget {first.allotment}{where}"
     note("next, what a release would cost and tell, and the release itself:")
     out(f"pubpriv plan {line}")
     out(f"pubpriv fit {line} --out {model.dataset}.json")

@@ -140,8 +140,10 @@ def _check_tables(models: Any) -> int:
 
 def _refuse_unready(budgets: int, tables: int) -> None:
     if budgets or tables:
-        what = [f"{budgets} datasets in the ledger"] * bool(budgets) + [f"{tables} in their tables"] * bool(tables)
-        raise InvalidInput(f"nothing was deployed: not as their files say are {' and '.join(what)}; see above")
+        what = [f"{budgets} in the ledger"] * bool(budgets) + [f"{tables} in their tables"] * bool(tables)
+        raise InvalidInput(
+            f"nothing was deployed: datasets that are not as their files say: {', '.join(what)}; see above"
+        )
 
 
 def serve(

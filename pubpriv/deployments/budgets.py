@@ -6,6 +6,7 @@ A run on a worker binds no table, so that the first who starts one does not deci
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 from pubpriv.data.categories import source_of_groups
@@ -78,10 +79,10 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
                 periods=dataset.period_terms,
             )
         balance = _balance(dataset, url)
-    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
-    line += f" --person {','.join(dataset.person)}" if dataset.person else ""
+    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {quote(dataset.unit)} --ledger {quote(shown)}"
+    line += f" --person {quote(','.join(dataset.person))}" if dataset.person else ""
     line += f" --persons {dataset.persons}" if dataset.persons else ""
-    line += f" --period {dataset.periods} --per-period {dataset.per_period}" if dataset.periods else ""
+    line += f" --period {quote(dataset.periods)} --per-period {dataset.per_period}" if dataset.periods else ""
     if balance is None:
         line += _declaring(dataset, _columns(dataset)[0])
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
@@ -89,6 +90,12 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     if balance.budget.to_json() != cap.to_json():
         finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
         finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
+        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
+    if balance.unit != dataset.unit:
+        finding = (
+            f"one record is {balance.unit!r} in the ledger, where that never changes, and {dataset.unit!r} in the "
+        )
+        finding += "file: correct the file"
         return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
     if person_columns_of(balance.person) != dataset.person:
         protected = balance.person.described() if balance.person else "one row"
@@ -129,14 +136,14 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap}{_declaring(dataset, columns)}"
     return (
         f"its table {dataset.private} is not declared{why}, so its runs are refused: run `{line} --ledger "
-        f"{without_password(url)}`" + ("" if declare else ", or deploy with --set-budget")
+        f"{quote(without_password(url))}`" + ("" if declare else ", or deploy with --set-budget")
     )
 
 
 def _declaring(dataset: Dataset, columns: tuple[str, ...]) -> str:
     """Give the options of `pubpriv budget set` that declare the private table, for a person to correct."""
-    groups = "".join(f" --by {name}" for name in _group_columns(dataset))
-    return f" --private {dataset.private} --columns {','.join(columns) or 'NAMES'}{groups}"
+    groups = "".join(f" --by {quote(name)}" for name in _group_columns(dataset))
+    return f" --private {quote(dataset.private)} --columns {quote(','.join(columns) or 'NAMES')}{groups}"
 
 
 def _group_columns(dataset: Dataset) -> tuple[str, ...]:

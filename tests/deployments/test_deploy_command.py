@@ -158,7 +158,7 @@ def test_a_dataset_that_is_not_registered_is_not_deployed(monkeypatch, capsys, t
         code, out, err = command(monkeypatch, capsys, "deploy", tmp_path)
     assert (code, out) == (2, "")
     assert "run `pubpriv budget set visits zcdp:1" in err
-    assert "nothing was deployed: not as their files say are 1 datasets in the ledger" in err
+    assert "nothing was deployed: datasets that are not as their files say: 1 in the ledger; see above" in err
 
 
 def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):
@@ -189,6 +189,14 @@ def test_pruning_needs_files(monkeypatch, capsys):
     code, _, err = command(monkeypatch, capsys, "deploy", "--prune")
     assert code == 2
     assert err.startswith("error: --prune deletes")
+
+
+def test_a_file_names_the_unit_of_the_ledger(tmp_path, told):
+    """What one record is never changes, so a file that says otherwise describes another dataset."""
+    assert budget_checks([told], set_budget=True)[0].finding.startswith("registered with 1-zCDP")
+    (check,) = budget_checks([told.model_copy(update={"unit": "one visit"})])
+    assert (check.looked, check.right) == (True, False)
+    assert "one record is 'one patient' in the ledger" in check.finding
 
 
 def test_a_file_may_protect_persons(tmp_path, told):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import sqlalchemy as sa
@@ -121,7 +122,7 @@ def _revision(connection: sa.Connection, address: Address, create: bool) -> str 
         return None
     if not names:
         raise InvalidInput(
-            f"no ledger in {where}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {address.shown}`"
+            f"no ledger in {where}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {quote(address.shown)}`"
         )
     if not {"alembic_version", "datasets", "records"} <= names:
         raise InvalidInput(
@@ -168,7 +169,8 @@ def _sqlite_engine(address: Address, create: bool) -> sa.Engine:
     if not _has_content(path):
         if not create:
             raise InvalidInput(
-                f"no ledger at {path}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {address.shown}`"
+                f"no ledger at {path}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger "
+                f"{quote(address.shown)}`"
             )
         _make_file(path)
     _keep_to_owner(path)
