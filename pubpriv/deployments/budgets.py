@@ -87,27 +87,30 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
         line += _declaring(dataset, _columns(dataset)[0])
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
         return _BudgetCheck(dataset.dataset, True, False, finding, {})
-    if balance.budget.to_json() != cap.to_json():
-        finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
-        finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
-        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
-    if balance.unit != dataset.unit:
-        finding = (
-            f"one record is {balance.unit!r} in the ledger, where that never changes, and {dataset.unit!r} in the "
-        )
-        finding += "file: correct the file"
-        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
-    if person_columns_of(balance.person) != dataset.person:
-        protected = balance.person.described() if balance.person else "one row"
-        finding = f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
-        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
-    periods = _other_periods(dataset.period_terms, balance.periods)
-    if periods:
-        finding = f"{periods}: correct the file, or give the dataset these with `{line}`"
-        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
+    otherwise = _otherwise(dataset, balance, line)
+    if otherwise:
+        return _BudgetCheck(dataset.dataset, True, False, otherwise, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
     return _BudgetCheck(dataset.dataset, True, not undeclared, finding, _forecasts(dataset, balance))
+
+
+def _otherwise(dataset: Dataset, balance: Any, line: str) -> str:
+    """Say where the file differs from the terms in the ledger, with the `line` that sets its own; or nothing."""
+    cap = parse_budget(dataset.cap)
+    if balance.budget.to_json() != cap.to_json():
+        return (
+            f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}: correct the file, or to "
+            f"raise the cap run `{line} --raise --reason WHY`"
+        )
+    if balance.unit != dataset.unit:
+        known, said = balance.unit, dataset.unit
+        return f"one record is {known!r} in the ledger, which never changes, and {said!r} in the file: correct the file"
+    if person_columns_of(balance.person) != dataset.person:
+        protected = balance.person.described() if balance.person else "one row"
+        return f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
+    periods = _other_periods(dataset.period_terms, balance.periods)
+    return f"{periods}: correct the file, or give the dataset these with `{line}`" if periods else ""
 
 
 def _other_periods(said: PeriodTerms | None, known: PeriodTerms | None) -> str:
