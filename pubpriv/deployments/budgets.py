@@ -20,7 +20,7 @@ from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
-from pubpriv.privacy.ledger.terms import person_columns_of
+from pubpriv.privacy.ledger.terms import ONE_RECORD, person_columns_of
 from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
 
@@ -103,7 +103,7 @@ def _otherwise(dataset: Dataset, balance: Any, line: str) -> str:
             f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}: correct the file, or to "
             f"raise the cap run `{line} --raise --reason WHY`"
         )
-    if balance.unit != dataset.unit:
+    if dataset.unit not in (balance.unit, ONE_RECORD):  # whose default stands for any
         known, said = balance.unit, dataset.unit
         return f"one record is {known!r} in the ledger, which never changes, and {said!r} in the file: correct the file"
     if person_columns_of(balance.person) != dataset.person:
