@@ -191,6 +191,16 @@ def test_pruning_needs_files(monkeypatch, capsys):
     assert err.startswith("error: --prune deletes")
 
 
+def test_datasets_are_served_in_the_ledger_that_is_named(monkeypatch, capsys, told, tmp_path):
+    """Served beside the examples they would be given their caps a second time, in the examples' ledger."""
+    code, out, err = command(
+        monkeypatch, capsys, "serve", "--datasets", tmp_path / "visits.yaml", "--home", tmp_path / "home"
+    )
+    assert (code, out) == (2, "")
+    assert "say --no-examples, or unset PUBPRIV_LEDGER" in err
+    assert not (tmp_path / "home").exists()
+
+
 def test_a_file_names_the_unit_of_the_ledger(tmp_path, told):
     """What one record is never changes, so a file that says otherwise describes another dataset."""
     assert budget_checks([told], set_budget=True)[0].finding.startswith("registered with 1-zCDP")

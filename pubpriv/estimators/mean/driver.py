@@ -94,6 +94,7 @@ def estimate_mean(
         True
     """
     check_arguments(public, curator)
+    check_rounds(method, rounds, ball)
     table = public_rows(public, curator.columns, method)
     assumed = isinstance(covariance, str) and covariance == "auto"
     if method == NO_PUBLIC:
