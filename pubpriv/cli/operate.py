@@ -205,14 +205,19 @@ def _own_ledger(datasets: Path | None, no_examples: bool) -> str | None:
     Raises:
         InvalidInput: datasets would be given their caps once more, in another ledger than the one that is named.
     """
+    from pubpriv.privacy.ledger.urls import understand
+
     named = os.environ.get("PUBPRIV_LEDGER")
     if named and datasets is not None and not no_examples:
         raise InvalidInput(
             "PUBPRIV_LEDGER names a ledger, and examples are served with one of their own, in which your datasets "
-            "would be given their whole budgets once more: say --no-examples, or unset PUBPRIV_LEDGER if it is of other "
-            "tables"
+            "would be given their whole budgets once more: say --no-examples, or unset PUBPRIV_LEDGER if it is of "
+            "other tables"
         )
-    return named if no_examples else None
+    if not named or not no_examples:
+        return None
+    address = understand(named)
+    return named if address.path is None else address.shown  # runs are at work in folders of their own
 
 
 def _prepared(

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from helpers.cli_world import run_program
 
+from pubpriv.cli.operate import _own_ledger
 from pubpriv.deployments.budgets import budget_checks
 from pubpriv.deployments.files import read
 from pubpriv.deployments.model import Dataset
@@ -199,6 +200,10 @@ def test_datasets_are_served_in_the_ledger_that_is_named(monkeypatch, capsys, to
     assert (code, out) == (2, "")
     assert "say --no-examples, or unset PUBPRIV_LEDGER" in err
     assert not (tmp_path / "home").exists()
+    monkeypatch.chdir(tmp_path)
+    for given, path in (("sqlite:///books.db", tmp_path / "books.db"), ("postgresql://me:pw@host/books", None)):
+        monkeypatch.setenv("PUBPRIV_LEDGER", given)  # runs are at work in folders of their own
+        assert _own_ledger(None, no_examples=True) == (given if path is None else f"sqlite:///{path}")
 
 
 def test_a_file_names_the_unit_of_the_ledger(tmp_path, told):
