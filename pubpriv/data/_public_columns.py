@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from io import BytesIO, TextIOWrapper
 from numbers import Real
+from os.path import splitext
 from typing import Any
 
 import numpy as np
@@ -285,7 +286,8 @@ def public_contents(name: str) -> tuple[str, list[bytes]]:
 
 def _unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather") -> InvalidInput:
     reason = " ".join(str(error).split()).rstrip(".")
-    others = f"; {OTHER_ENDS}" if kind == "Parquet" else ""
+    taken = kind == "Parquet" and splitext(name)[1] not in ("", ".parquet", ".pq")  # for what no name says otherwise
+    others = f"; {OTHER_ENDS}" if taken else ""
     return InvalidInput(f"the public table {name} cannot be read as {kind}: {reason}{others}")
 
 

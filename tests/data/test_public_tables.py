@@ -151,6 +151,15 @@ def test_what_is_wrong_with_a_messy_file_is_said(name, tmp_path):
         PublicTable.open(tmp_path / name, ["a", "b"])
 
 
+def test_files_that_do_not_fit_together_are_no_reason_to_speak_of_names(tmp_path):
+    """A folder of Parquet files is taken for what it is."""
+    for number, cells in enumerate(([1], ["x"])):
+        pd.DataFrame({"a": cells}).to_parquet(tmp_path / f"{number}.parquet")
+    with pytest.raises(InvalidInput, match=r"as Parquet: .*incompatible types") as caught:
+        PublicTable.open(tmp_path, ["a"])
+    assert "names of other tables" not in str(caught.value)
+
+
 def test_columns_of_a_frame_without_a_type_are_numbers_where_all_their_cells_are():
     """As databases hand them over; texts and truths among them are none, and names are texts."""
     cells = [[1, 2.5], [None, Decimal("3.5")], [np.int64(4), 4]]
