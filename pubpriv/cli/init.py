@@ -78,6 +78,9 @@ def init(
     note(f"dataset {dataset} is described in {file}")
     if _confirmed(register, f"Register it in {url}, with the cap {model.cap}, for good"):
         _register(model, url)
+    else:
+        where = "" if ledger is None else f"PUBPRIV_LEDGER={quote(url)} "  # the file names no other ledger
+        note(f"it is not registered yet: `{where}pubpriv deploy --check --set-budget {quote(str(file))}` does that")
     _tell_next(file, model, url, ledger is not None)
 
 
