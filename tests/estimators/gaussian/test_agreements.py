@@ -82,3 +82,15 @@ def test_rows_beyond_all_that_is_measured_end_no_run():
     public, private = answers(30, generator, differ=0.4), answers(900, generator, differ=0.08)
     assert agreement(public) is None
     assert not pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 0)).converged
+
+
+def test_public_rows_beyond_all_that_counts_are_feared():
+    """Rows that 600 private ones hide in the noise, but of which a public one is: the error has what they may hold."""
+    generator = np.random.default_rng(1)
+    rows = generator.standard_normal((660, 3))
+    rows[:, 2] = generator.random(660) < 0.03
+    rows[::60, 0] *= 12
+    public, private = rows[:60], rows[60:]
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 1))
+    feared = np.sqrt(np.square(public[np.abs(public[:, 0]) > 8, 0]).sum() / 60)
+    assert estimate.standard_errors["covariance"]["clipping"][0, 0] > 0.8 * feared**2
