@@ -14,7 +14,7 @@ import pubpriv as pp
 from pubpriv import curator as door
 from pubpriv.data import scan as scanning
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram
+from pubpriv.data.questions import Bisection, ClippedSums, Counts, JointCounts, LiftedGram
 from pubpriv.data.questions.base import SUM_FACTOR
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch, Unavailable
@@ -500,3 +500,45 @@ def test_noise_is_drawn_ahead_in_a_new_run_and_used_once(table, ledger, monkeypa
         other.expect([COUNTS])
     run(table, ledger).expect([COUNTS])
     assert drawn == []
+
+
+def variables(error):
+    """What a reporter of crashes writes down of an error: local variables of all functions that it came through."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][1:]  # the test's own comes first
+    return [value for frame in frames for value in frame.f_locals.values()]
+
+
+@pytest.mark.parametrize("cause", [OSError, KeyboardInterrupt])
+def test_no_variable_of_what_fails_after_the_scan_holds_a_total(table, ledger, monkeypatch, cause):
+    """Exact counts were in one, where noise could not be drawn."""
+
+    def answer(question, totals, draw):
+        raise cause
+
+    monkeypatch.setattr(Counts, "answer", answer, raising=False)
+    monkeypatch.setattr(door.Curator, "_try", lambda *_: None)
+    with pytest.raises((PrivateStepFailed, KeyboardInterrupt)) as failed:
+        run(table, ledger).release(COUNTS, "a")
+    assert not [each for each in variables(failed.value) if isinstance(each, dict | np.ndarray)]
+
+
+def test_an_answer_that_cannot_be_stored_is_seen_nowhere(table, ledger, monkeypatch, caplog):
+    """The next attempt draws another one: in a trace, or in SQLAlchemy's log, there were two answers to one charge."""
+    caplog.set_level("INFO", "sqlalchemy.engine")
+    drawn, right, curator = [], door.Curator._look, run(table, ledger)
+
+    def look(self, question, label):
+        drawn.append(right(self, question, label))
+        with ledger._access.database.engine.connect() as connection:  # the disk is full from here on
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+            connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+        return drawn[-1]
+
+    monkeypatch.setattr(door.Curator, "_look", look)
+    many = JointCounts.priced((Everything(),) * 900, TENTH)
+    with pytest.raises(Unavailable, match="no space is left") as failed:
+        curator.release(many, "a")
+    number = str(drawn[0]["count"][0])
+    shown = "".join(traceback.format_exception(failed.value)) + caplog.text + repr(variables(failed.value))
+    assert "INSERT" in caplog.text
+    assert number not in shown

@@ -64,9 +64,10 @@ class Database:
             raise
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             failure = str(error.orig) if isinstance(error, sa.exc.DBAPIError) else "no connection is free"
-        if failure is not None:  # raised out here, so that it carries no driver's text
+        if failure is not None:
             explain = _postgresql_failure if self._remote else _sqlite_failure
-            raise Unavailable(explain(self.address, failure))
+            # whoever leaves the block is still at the driver's error, whose text quotes what was to be written
+            raise Unavailable(explain(self.address, failure)) from None
 
     def lock_tables(self, connection: sa.Connection) -> None:
         """Let one transaction at a time declare tables: no two datasets take the same one at the same moment.
@@ -172,7 +173,9 @@ def _sqlite_engine(address: Address, create: bool) -> sa.Engine:
             )
         _make_file(path)
     _keep_to_owner(path)
-    made = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": _PATIENCE})
+    where = sa.URL.create("sqlite", database=str(path))
+    # what is written stays out of messages and logs: an answer that could not be stored was not published
+    made = sa.create_engine(where, connect_args={"timeout": _PATIENCE}, hide_parameters=True)
     sa.event.listen(made, "connect", _on_sqlite_connect)
     sa.event.listen(made, "begin", _on_sqlite_begin)
     return made
@@ -239,7 +242,7 @@ def _postgresql_engine(address: Address) -> sa.Engine:
         raise InvalidInput("a ledger in PostgreSQL needs a driver: pip install 'pubpriv[postgres]'") from None
     assert address.url is not None
     settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": _SLEEP}
-    # a connection that died with its server is noticed before it is used, and parameters stay out of messages
+    # a connection that died with its server is noticed before it is used
     made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
     sa.event.listen(made, "begin", _on_postgresql_begin)
     return made
