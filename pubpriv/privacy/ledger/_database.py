@@ -4,6 +4,7 @@ In SQLite it is a file that is made 0600, with a write-ahead log, every commit s
 PostgreSQL 15 or newer a commit is on disk before it counts, and each dataset is locked by its row.
 """
 
+import logging
 import os
 import sqlite3
 import stat
@@ -38,6 +39,11 @@ _BEFORE_WRITING = sa.text(
     "set_config('idle_in_transaction_session_timeout', :sleep, true), "
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
 ).bindparams(patience=f"{_PATIENCE}s", sleep=f"{_SLEEP}s")
+
+_QUIET = "ledger"
+logging.getLogger(f"sqlalchemy.engine.Engine.{_QUIET}").setLevel(logging.WARNING)
+"""What is written, and what is read back before it is stored, stays out of messages and of SQLAlchemy's log: an answer
+that could not be stored was not published."""
 
 _TABLES_LOCK = 7_210_433_026
 _MIGRATION_LOCK = 7_210_433_027
@@ -173,9 +179,8 @@ def _sqlite_engine(address: Address, create: bool) -> sa.Engine:
             )
         _make_file(path)
     _keep_to_owner(path)
-    where = sa.URL.create("sqlite", database=str(path))
-    # what is written stays out of messages and logs: an answer that could not be stored was not published
-    made = sa.create_engine(where, connect_args={"timeout": _PATIENCE}, hide_parameters=True)
+    where, settings = sa.URL.create("sqlite", database=str(path)), {"timeout": _PATIENCE}
+    made = sa.create_engine(where, connect_args=settings, hide_parameters=True, logging_name=_QUIET)
     sa.event.listen(made, "connect", _on_sqlite_connect)
     sa.event.listen(made, "begin", _on_sqlite_begin)
     return made
@@ -243,7 +248,8 @@ def _postgresql_engine(address: Address) -> sa.Engine:
     assert address.url is not None
     settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": _SLEEP}
     # a connection that died with its server is noticed before it is used
-    made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
+    quiet: dict[str, Any] = {"hide_parameters": True, "logging_name": _QUIET}
+    made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, **quiet)
     sa.event.listen(made, "begin", _on_postgresql_begin)
     return made
 
