@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
@@ -278,4 +278,4 @@ def _as_measured(measured: Measured) -> Fitted:
 
 
 def _diagonal(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, np.diag(values).tolist()))
+    return row_tuples(np.diag(values))

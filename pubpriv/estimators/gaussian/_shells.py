@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, FourthMoments
 from pubpriv.data.questions.radial import bounding_sd
@@ -210,4 +210,4 @@ def fourth_moments(curator: Curator, frame: Frame, where: Cut, records: float, a
     shape = len(where.radii), frame.dimension
     values = answer.values["fourth"].reshape(shape) / records
     sds = answer.question.noise()["fourth"].reshape(shape)[:, 0] / records
-    return Fourths(tuple(map(tuple, values.tolist())), tuple(sds.tolist()))
+    return Fourths(row_tuples(values), tuple(sds.tolist()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
@@ -43,8 +43,6 @@ _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
 variance is so many times the noise."""
 
-_Matrix = tuple[tuple[float, ...], ...]
-
 
 @public_value
 @dataclass(frozen=True)
@@ -67,8 +65,8 @@ class Table:
     """
 
     fitted: Fitted
-    mean_errors: _Matrix
-    covariance_errors: tuple[_Matrix, ...]
+    mean_errors: Matrix
+    covariance_errors: tuple[Matrix, ...]
     core: Measured | None
     shells: int
     beyond: float
@@ -204,7 +202,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     return Table(
         fitted=fitted,
         mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
-        covariance_errors=tuple(tuple(map(tuple, part.tolist())) for part in errors["covariance"].values()),
+        covariance_errors=tuple(map(row_tuples, errors["covariance"].values())),
         core=core,
         shells=last,
         beyond=beyond / max(float(np.trace(spread)), 1e-300),

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
@@ -253,7 +253,7 @@ class _SettledGaussian:
         return cls(
             outcome.fitted,
             tuple(tuple(values.tolist()) for values in mean.values()),
-            tuple(_rows(values) for values in covariance.values()),
+            tuple(map(row_tuples, covariance.values())),
             tuple(mean),
         )
 
@@ -261,7 +261,3 @@ class _SettledGaussian:
         """The `_standard_errors` of the estimate."""
         parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
         return {name: dict(zip(self.sources, map(np.array, values), strict=True)) for name, values in parts}
-
-
-def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, matrix.tolist()))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import lattices, rounded
@@ -127,7 +127,7 @@ def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
     lengths = np.sqrt(2 * gammaincinv(d / 2, np.clip(ranks, 1e-12, 1 - 1e-12)))
     counts = np.bincount(np.searchsorted(_BINS, lengths), minlength=len(_BINS) + 1)
     odds = np.array([_likelihood(counts, law.shares(_BINS, SCALES)) for law in tail_laws(d)])
-    columns = tuple(map(tuple, column_odds(rows).tolist()))
+    columns = row_tuples(column_odds(rows))
     return replace(blank, odds=tuple((odds - odds[0]).tolist()), column_odds=columns)
 
 
@@ -305,7 +305,7 @@ class Correction:
     def applied(self, fitted: Fitted) -> Fitted:
         """Give the estimate with its private part corrected."""
         covariance = self.stretched(np.array(fitted.covariance), fitted.covariance_weight)
-        return replace(fitted, covariance=tuple(map(tuple, covariance.tolist())))
+        return replace(fitted, covariance=row_tuples(covariance))
 
     def widened(self, errors: _Errors, fitted: Fitted) -> _Errors:
         """Give the standard errors of a corrected estimate, from those of a Gaussian's: with a part for clipping.

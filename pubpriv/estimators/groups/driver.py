@@ -8,6 +8,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
@@ -63,7 +64,7 @@ def estimate_groups(
     estimate, covariance = whole(begun.left)
     run = Execution(curator, METHOD, runner)
     center = tuple(np.asarray(estimate.parts()["mean"]).tolist())
-    frame = run(group_frame, center, tuple(map(tuple, covariance.tolist())))
+    frame = run(group_frame, center, row_tuples(covariance))
     found = run(measure_groups, begun.by, frame, spreads, begun.ask)
     size, doubt = curator.size, _doubt(estimate) if spreads else 0.0
     shrunk = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, View
 from pubpriv.estimators._lattice import count_steps
@@ -98,7 +98,7 @@ class CountLaws:
         if not counting(above):
             return None
         two = (above < 1.5).all(axis=0)
-        return cls(tuple(map(tuple, origins.tolist())), tuple(steps.tolist()), tuple(two.tolist()) if two.any() else ())
+        return cls(row_tuples(origins), tuple(steps.tolist()), tuple(two.tolist()) if two.any() else ())
 
     def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
         """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""

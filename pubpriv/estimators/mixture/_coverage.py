@@ -20,7 +20,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.balls import Cylinder
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.questions import Counts, LiftedGram, Moments
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import NearestPoint
@@ -302,7 +302,7 @@ def _drawn(seen: Outline, found: _Cloud, inside: _Cloud, m: int, n: float) -> tu
     sd = math.sqrt(float(np.clip(inside.variance, *_DRAWN)))
     noise = sd * np.random.default_rng(0).standard_normal((count, len(seen.units)))
     points = centers[np.arange(count) % len(centers)] + noise
-    return tuple(map(tuple, (points * np.array(seen.units)).tolist()))
+    return row_tuples(points * np.array(seen.units))
 
 
 def _frame(scaling: Scaling, seen: Outline, center: np.ndarray | None = None) -> Any:
