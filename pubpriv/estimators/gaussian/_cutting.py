@@ -12,6 +12,7 @@ import numpy as np
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators._lengths import gaussian_shares, length_quantile
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shells import (
     BINS_INSIDE,
     FINE,
@@ -24,7 +25,7 @@ from pubpriv.estimators.gaussian._shells import (
     middle_squares,
 )
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.gaussian.tail_belief import PublicShape, believe, best_radius, lattice_shift
+from pubpriv.estimators.gaussian.tail_belief import believe, best_radius, lattice_shift
 from pubpriv.estimators.steps import step
 
 _CORE = 0.9

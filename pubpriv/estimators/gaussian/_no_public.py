@@ -27,8 +27,8 @@ from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shell_shapes import (
     added_to,
     aimed_traces,
@@ -43,7 +44,6 @@ from pubpriv.estimators.gaussian._shells import (
     middle_squares,
 )
 from pubpriv.estimators.gaussian._tail import Shells, Tail, read_tail
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
 
 _UNEVEN = 0.8

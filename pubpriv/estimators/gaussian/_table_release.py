@@ -17,6 +17,7 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
 from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import standard_errors
 from pubpriv.estimators.gaussian._shells import Cut, Fourths, Histogram
 from pubpriv.estimators.gaussian._table_moments import (
@@ -27,7 +28,7 @@ from pubpriv.estimators.gaussian._table_moments import (
     lost_entries,
     read_outside,
 )
-from pubpriv.estimators.gaussian.tail_belief import Correction, PublicShape, correction
+from pubpriv.estimators.gaussian.tail_belief import Correction, correction
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 

@@ -14,6 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from pubpriv.estimators._even_rows import even_chances
+
 _GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 
 _ROOT = math.sqrt(2.2e-16)
@@ -115,7 +117,7 @@ def _squared_lengths(freedom: int, count: int) -> np.ndarray:
     """Evenly likely values of chi^2."""
     from scipy.special import gammaincinv
 
-    return np.asarray(2 * gammaincinv(freedom / 2, (np.arange(count) + 0.5) / count))
+    return np.asarray(2 * gammaincinv(freedom / 2, even_chances(count)))
 
 
 @cache

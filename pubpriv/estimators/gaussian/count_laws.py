@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pubpriv.data.frames import Frame
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
+from pubpriv.estimators._even_rows import even_chances, shuffled_columns
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 
 _MEANS, _VARIANCES = (0.93, 1.0, 1.07), (0.6, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 """Factors of mean and variance that are tried, since noise and clipping move both."""
@@ -46,9 +47,8 @@ def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance:
     sds = np.sqrt(np.maximum(np.diag(spread), 1e-300))
     values, vectors = np.linalg.eigh(spread / np.outer(sds, sds))
     count = min(max(_CELLS // d, _FEWEST), _MOST)
-    generator, column = np.random.default_rng(d), ndtri((np.arange(count) + 0.5) / count)
-    even = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
-    normal = even @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    column = ndtri(even_chances(count))
+    normal = shuffled_columns(column, d, seed=d) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     ranks, origin, steps = ndtr(normal), np.array(shape.origin), np.array(shape.steps)
     for mean_factor in _MEANS:
         means = mean_factor * np.maximum((middle - origin) / steps, _LEAST)

@@ -33,6 +33,7 @@ from pubpriv.estimators.gaussian._learner import (
 from pubpriv.estimators.gaussian._no_public import no_public
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._public_shape import public_lattices
 from pubpriv.estimators.gaussian._reference import (
     algorithm_2,
     bound,
@@ -40,7 +41,6 @@ from pubpriv.estimators.gaussian._reference import (
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
 from pubpriv.estimators.gaussian._table_driver import estimate_table
 from pubpriv.estimators.gaussian.settings import chosen_target
-from pubpriv.estimators.gaussian.tail_belief import public_shape
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
@@ -181,7 +181,7 @@ def _learner(
     curator.rehearse(plan.questions)
     measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
-    fit = fit_to_gaussian(run, fitted, measured.records, run(public_shape, rows, False), plan.histogram)
+    fit = fit_to_gaussian(run, fitted, measured.records, run(public_lattices, rows), plan.histogram)
     return debiased(curator, preconditioner, measured, plan, purse, fitted, fit)
 
 

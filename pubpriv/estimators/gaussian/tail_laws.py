@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from pubpriv.estimators._even_rows import even_chances, shuffled_columns
 from pubpriv.estimators._lengths import length_quantile
 
 _HEAVY = 0.4, 1.0, 2.0, 4.0, 8.0, 16.0
@@ -29,6 +30,9 @@ _ROWS, _CELLS = 4000, 40_000
 _SETTLES, _PASSES = 0.98, 8
 """Clipped means settle as if rows were clipped to the length that this share of Gaussian rows does not exceed; in so
 many passes."""
+
+SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
+"""Scales at which a law is held against rows or their histogram; all are equally likely."""
 
 LENGTHS = np.exp(np.linspace(math.log(0.02), math.log(200.0), 900))
 """Where a law is tabulated."""
@@ -91,7 +95,7 @@ class TailLaw:
 def tail_laws(d: int) -> tuple[TailLaw, ...]:
     """Give all laws of rows in R^d; the Gaussian comes first."""
     rows = min(_ROWS, max(_CELLS // d, 1))
-    evenly = _middles(rows)
+    evenly = even_chances(rows)
     columns = [_gamma_column(excess, evenly) for excess in _SKEWED] + [_lognormal_column(sd, evenly) for sd in _LOGS]
     return (
         _lognormal_wide(d, 0.0),
@@ -154,9 +158,10 @@ def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
     ]
 
 
-def _middles(count: int) -> np.ndarray:
-    """Evenly spaced probabilities (count,)."""
-    return (np.arange(count) + 0.5) / count
+def log_mean(logs: np.ndarray) -> float:
+    """Give the logarithm of the mean of exp(logs): of a likelihood over equally likely scales."""
+    most = float(logs.max())
+    return most + math.log(float(np.exp(logs - most).mean()))
 
 
 def _gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
@@ -178,9 +183,8 @@ def _lognormal_column(sd: float, chances: np.ndarray) -> tuple[float, np.ndarray
 
 def _independent(d: int, excess: float, column: np.ndarray) -> TailLaw:
     """Rows with independent columns of evenly likely values, about the place where a clipped mean settles."""
-    generator, count = np.random.default_rng(d), len(column)
-    rows = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
-    radius, place = length_quantile(d, _SETTLES), 0.0
+    rows = shuffled_columns(column, d, seed=d)
+    count, radius, place = len(column), length_quantile(d, _SETTLES), 0.0
     for _ in range(_PASSES):
         lengths = np.linalg.norm(rows - place, axis=1)
         kept = np.minimum(1.0, radius / np.maximum(lengths, 1e-12))

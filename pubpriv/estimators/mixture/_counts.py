@@ -16,6 +16,7 @@ import numpy as np
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, View
+from pubpriv.estimators._even_rows import even_chances, shuffled_columns
 from pubpriv.estimators._lattice import count_steps
 from pubpriv.estimators.gaussian.count_laws import panjer
 from pubpriv.estimators.mixture._linear import floored
@@ -282,8 +283,7 @@ class CountLaws:
 
         sds = np.sqrt(np.diag(covariance))
         values, vectors = np.linalg.eigh(covariance / np.outer(sds, sds))
-        generator, column = np.random.default_rng([component, seed]), ndtri((np.arange(count) + 0.5) / max(count, 1))
-        even = np.stack([generator.permutation(column) for _ in sds], axis=1)
+        even = shuffled_columns(ndtri(even_chances(count)), len(sds), [component, seed])
         ranks = ndtr(even @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
         shares = self.shares(component, mean, sds)
         counts = [np.searchsorted(np.cumsum(own)[:-1], rank) for own, rank in zip(shares, ranks.T, strict=True)]

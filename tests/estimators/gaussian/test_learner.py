@@ -324,7 +324,7 @@ def test_whoever_runs_the_steps_gets_the_same_bits(method):
     assert plain.to_json()["covariance"] == stepped.to_json()["covariance"]
     assert plain.to_json()["mean"] == stepped.to_json()["mean"]
     rounds = (
-        {"approach", "measure", "pool", "public_shape", "count_lengths", "judge_bulk"}
+        {"approach", "measure", "pool", "public_lattices", "count_lengths", "judge_bulk"}
         if method == "learner"
         else {"bound", "covariance_round", "mean_round"}
     )

@@ -13,17 +13,10 @@ from pubpriv.estimators._lengths import gaussian_shares, length_quantile
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._learner import ClippedMoments
 from pubpriv.estimators.gaussian._long_columns import column_odds, long_columns
+from pubpriv.estimators.gaussian._public_shape import PublicShape, public_shape, unlike_tails
 from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, histogram_edges
 from pubpriv.estimators.gaussian.clipping import best_moment_radius, unclip_variances, variance_error
-from pubpriv.estimators.gaussian.tail_belief import (
-    Correction,
-    PublicShape,
-    believe,
-    best_radius,
-    lattice_shift,
-    public_shape,
-    unlike_tails,
-)
+from pubpriv.estimators.gaussian.tail_belief import Correction, believe, best_radius, lattice_shift
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 
 D, N, RHO = 1, 2000.0, 0.3
