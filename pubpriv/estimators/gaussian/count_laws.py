@@ -8,7 +8,7 @@ Public: nothing here sees a row.
 Source: Panjer 1981.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -55,9 +55,14 @@ def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance:
         for factor in _VARIANCES:
             variances = factor * np.maximum((sds / steps) ** 2, _LEAST)
             shares = map(panjer, means, variances)
-            counts = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
-            rows = origin + steps * np.stack(counts, axis=1)
+            rows = origin + steps * counts_at(shares, ranks)
             yield np.linalg.norm((rows - center) @ matrix.T, axis=1)
+
+
+def counts_at(shares: Iterable[np.ndarray], ranks: np.ndarray) -> np.ndarray:
+    """Give the counts (rows, d) at these ranks (rows, d), from 0 to 1, of columns whose counts have such shares."""
+    found = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
+    return np.stack(found, axis=1)
 
 
 def panjer(mean: float, variance: float) -> np.ndarray:

@@ -18,7 +18,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, View
 from pubpriv.estimators._even_rows import even_chances, shuffled_columns
 from pubpriv.estimators._lattice import count_steps
-from pubpriv.estimators.gaussian.count_laws import panjer
+from pubpriv.estimators.gaussian.count_laws import counts_at, panjer
 from pubpriv.estimators.mixture._linear import floored
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture, log_density
@@ -286,8 +286,7 @@ class CountLaws:
         even = shuffled_columns(ndtri(even_chances(count)), len(sds), [component, seed])
         ranks = ndtr(even @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
         shares = self.shares(component, mean, sds)
-        counts = [np.searchsorted(np.cumsum(own)[:-1], rank) for own, rank in zip(shares, ranks.T, strict=True)]
-        return np.asarray(np.array(self.origins[component]) + np.array(self.steps) * np.stack(counts, axis=1))
+        return np.asarray(np.array(self.origins[component]) + np.array(self.steps) * counts_at(shares, ranks))
 
 
 def part_put_back(sd: float) -> float:
