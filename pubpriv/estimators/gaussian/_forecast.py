@@ -26,6 +26,7 @@ from pubpriv.estimators.gaussian._plan import (
 )
 from pubpriv.estimators.gaussian._preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian._public_shape import PublicShape
+from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import (
     RATIO,
     Cut,
@@ -34,7 +35,7 @@ from pubpriv.estimators.gaussian._shells import (
     histogram_question,
     middle_squares,
 )
-from pubpriv.estimators.gaussian._table_moments import CoreRead, ShellMoments, read_outside
+from pubpriv.estimators.gaussian._table_moments import read_outside
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
