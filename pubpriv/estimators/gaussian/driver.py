@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value, row_tuples
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
@@ -241,8 +241,8 @@ class _SettledGaussian:
     stored_as: ClassVar[str] = "Told"  # in ledgers
 
     fitted: Fitted
-    mean_errors: tuple[Any, ...]
-    covariance_errors: tuple[Any, ...]
+    mean_errors: Matrix
+    covariance_errors: tuple[Matrix, ...]
     sources: tuple[str, ...]
 
     @classmethod

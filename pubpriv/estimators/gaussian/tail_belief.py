@@ -9,11 +9,10 @@ them may be wrong, is the error of clipping.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from pubpriv.data.codec import row_tuples
+from pubpriv.data.codec import Matrix, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators._even_rows import even_chances, shuffled_columns
 from pubpriv.estimators._lattice import rounded
@@ -54,8 +53,8 @@ _Errors = dict[str, dict[str, np.ndarray]]
 """Standard errors of mean (d,) and covariance (d, d), by source."""
 
 
-def public_odds(odds: tuple[Any, ...]) -> np.ndarray:
-    """Give what the public rows change in the logarithms of the weights of laws."""
+def public_odds(odds: tuple[float, ...] | Matrix) -> np.ndarray:
+    """Give what the public rows change in the logarithms of the weights of laws, (laws,) or (d, laws)."""
     return np.asarray(np.clip(np.array(odds or (0.0,)), -_AGAINST, _FOR))
 
 
