@@ -12,6 +12,7 @@ import numpy as np
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import lattices
+from pubpriv.estimators._lengths import length_quantiles
 from pubpriv.estimators.gaussian._departures import kurtosis_scores, skewness_scores
 from pubpriv.estimators.gaussian._long_columns import column_odds
 from pubpriv.estimators.gaussian._preconditioner import precondition
@@ -85,7 +86,7 @@ def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
         public: the rows.
         may_be_gaussian: False where they are held against no law, since not all columns can be whitened.
     """
-    from scipy.special import betainc, gammaincinv
+    from scipy.special import betainc
 
     rows = public.rows
     m, d = rows.shape
@@ -95,7 +96,7 @@ def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
     center, whitening, _ = precondition(public).arrays
     squares = (((rows - center) @ whitening.T) ** 2).sum(axis=1)
     ranks = betainc(d / 2, (m - 1 - d) / 2, np.minimum(squares * m / (m - 1) ** 2, 1.0))
-    lengths = np.sqrt(2 * gammaincinv(d / 2, np.clip(ranks, 1e-12, 1 - 1e-12)))
+    lengths = length_quantiles(d, np.clip(ranks, 1e-12, 1 - 1e-12))
     counts = np.bincount(np.searchsorted(_BINS, lengths), minlength=len(_BINS) + 1)
     odds = np.array([_likelihood(counts, law.shares(_BINS, SCALES)) for law in tail_laws(d)])
     return replace(found, odds=tuple((odds - odds[0]).tolist()), column_odds=row_tuples(column_odds(rows)))

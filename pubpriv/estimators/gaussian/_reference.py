@@ -41,6 +41,7 @@ from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
 _COVARIANCE_ROUNDS, _MEAN_ROUNDS = 8, 4
+"""Rounds of CoinPress, for the covariance and then for the mean."""
 
 _LAST = Fraction(3, 4)
 """Share of the last round of each part; the others share the rest. Each part has half of the budget."""

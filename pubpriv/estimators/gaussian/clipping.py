@@ -16,16 +16,12 @@ import numpy as np
 
 from pubpriv.estimators._even_rows import even_chances
 
-_GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+_GOLDEN, _ROOT = 0.5 * (3.0 - math.sqrt(5.0)), math.sqrt(2.2e-16)
+"""Part of an interval at which a search for a minimum looks first; and the relative distance of two places below which
+rounding hides which value is less."""
 
-_ROOT = math.sqrt(2.2e-16)
-
-
-_TOLERANCE = 1e-5
-
-_MOST = 500
-"""A search for a minimum ends after so many evaluations of the function."""
-
+_TOLERANCE, _MOST = 1e-5, 500
+"""A search for a minimum ends so near to it, or after so many evaluations of the function."""
 
 _NORMALS = 4000
 """Rows of normals by which a median is found: to 3% in one column, to 1% in five."""
@@ -208,6 +204,7 @@ def _squared_normals(d: int) -> np.ndarray:
 
 
 def _least(error: Callable[[float], float], d: int, start: float) -> float:
+    """Find the radius from `start` sqrt(d) on at which the error, of a radius's logarithm, is least."""
     root = math.sqrt(d)
     return math.exp(_bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
 

@@ -172,7 +172,7 @@ def whole_gaussian(
 def _learner(
     run: Execution, rows: PublicTable, preconditioner: Preconditioner, purse: Purse, force: bool
 ) -> GaussianResult:
-    """Eight rounds; see `learner`."""
+    """Estimate by the learner: rounds, one last release, and a count of rows by length; see `_learner`."""
     curator = run.curator
     n, d = curator.n_rows, preconditioner.dimension
     if not force:
@@ -195,6 +195,7 @@ def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) ->
 def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
+    """Make the estimate that a run releases, with what was asked and what a reader should know."""
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome, curator.size))
     statement = curator.statement()
     mean, covariance = np.array(settled.fitted.mean), np.array(settled.fitted.covariance)
@@ -247,7 +248,7 @@ class _SettledGaussian:
 
     @classmethod
     def of(cls, outcome: GaussianResult, size: Size) -> "_SettledGaussian":
-        """Take an outcome."""
+        """Settle the numbers of an outcome, with errors as wide as the unit of privacy makes them."""
         errors = size.widened(outcome.errors)
         mean, covariance = (errors[part] for part in ("mean", "covariance"))
         return cls(

@@ -23,6 +23,8 @@ _DRAWN, _SEED = 20_000, 20_261
 """Rows that are drawn of each component to see in which cells they fall, and their seed; no row is a record's."""
 
 _LEAST_ROWS, _LEAST_WEIGHT = 2.0, 1e-6
+"""A group is taken to have at least so many rows, or so many noise sds of their number, and such a weight of each
+component."""
 
 
 @public_value

@@ -135,7 +135,7 @@ def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, 
 
 @dataclass(frozen=True)
 class _Groups:
-    """The same as arrays.
+    """Released sums of groups as arrays, in which what noise might make too small is bounded.
 
     Attributes:
         counts: as released.

@@ -315,7 +315,7 @@ class MeanCase:
         return Forecast(plan, (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """As the driver decides."""
+        """Tell whether the driver runs without being forced."""
         return _feasible(n, self.d, self.m, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases

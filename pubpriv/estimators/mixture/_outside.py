@@ -152,7 +152,7 @@ class Outside:
 
     @property
     def seen(self) -> bool:
-        """There are some."""
+        """Tell whether there are some for sure."""
         return self.count > _CLEAR * self.noise
 
     def few(self, n: float) -> bool:
