@@ -134,7 +134,7 @@ class GaussianCase:
     def _table_errors(self, n: int, plan: TablePlan) -> tuple[float, float, float]:
         """Give the noise of covariance and mean, of the core of Gaussian rows and the first shell, and what is added.
 
-        The shape of that shell leans to the core's as far as noise makes it (`table_moments`), its size does not. What
+        The shape of that shell leans to the core's as far as noise makes it (`_table_moments`), its size does not. What
         is expected beyond it is added to the variance of each column: more than Gaussian rows have there.
         """
         d, release = self.d, self._expected(n, plan)

@@ -2,7 +2,7 @@
 
 The last release is one `LiftedGram` over shells of |w|. It costs what it costs over one region, since a row that
 leaves one shell enters one other, and each shell has its own clip radius: its outer edge, or its middle where few rows
-are beyond (`cutting`). So far shells are noisy and near ones are not, and how many of them count is chosen after the
+are beyond (`_cutting`). So far shells are noisy and near ones are not, and how many of them count is chosen after the
 release, from what it says.
 
 The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's, of a scale that it

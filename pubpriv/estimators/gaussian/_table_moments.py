@@ -2,14 +2,14 @@
 
 Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
 shape leans to that of all before it, as far as its noise makes it (James-Stein), but for columns that stand out. What
-lies beyond the last shell has the trace that `tail` expects, and a shape that goes on as it changed from the core to
+lies beyond the last shell has the trace that `_tail` expects, and a shape that goes on as it changed from the core to
 there. Where that shape says that few columns are long, these tell best whether a further shell holds rows.
 
 | part of the error | of a variance |
 |---|---|
 | sampling | sqrt((E z^4 - (E z^2)^2) / n), fourth moments as released, held within what the second moments allow |
 | privacy | of all shells that count, exact but for the leaning |
-| clipping | the standard deviation of what lies beyond, see `tail` |
+| clipping | the standard deviation of what lies beyond, see `_tail` |
 """
 
 import math

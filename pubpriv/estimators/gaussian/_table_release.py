@@ -2,7 +2,7 @@
 
 Where the histogram is a Gaussian's, the core is debiased for one, corrected for the tails that it may have, and pooled
 with public rows; elsewhere it is taken as it was released. What lies beyond it was measured in shells; see
-`table_moments`.
+`_table_moments`.
 """
 
 import math
