@@ -142,6 +142,15 @@ class Frame:
         triangular = matrix is not None and matrix.shape[0] == matrix.shape[1] and not np.triu(matrix, 1).any()
         return self.dimension // 2 if triangular else 0
 
+    @property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """Shapes (rows, columns) of the matrices by which blocks are multiplied, for z or for its length alone."""
+        if self.matrix is None:
+            return ()
+        columns, half = len(self.center), self.halved
+        halves = ((half, half), (self.dimension - half, columns)) if half else ()
+        return ((self.dimension, columns), *halves)
+
     def map_cells(self, cells: np.ndarray, out: np.ndarray) -> np.ndarray:
         """z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""
         center, _, diagonal = self._arrays

@@ -20,6 +20,7 @@ from pubpriv.estimators.gaussian._degenerate_columns import Layout
 from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, feasible, table_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._public_far import feared_by_public
 from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
@@ -44,7 +45,7 @@ def estimate_table(
     scales = tuple(
         Scale(float(column.scale or 0.0), True)
         if ask is None
-        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, place, whole, ask)
+        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, place, ask)
         for place, (column, ask) in enumerate(zip(layout.degenerate, plan.scales, strict=True))
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
@@ -56,6 +57,8 @@ def estimate_table(
     accuracy = 0.0 if position is None else position.accuracy
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, whole.records)
     table = run(measure_shells, known, plan.final)
+    if layout.degenerate:
+        table = feared_by_public(table, frame, rows.rows)
     return _outcome(curator, layout, known, table, scales, plan, purse)
 
 
