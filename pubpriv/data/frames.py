@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from pubpriv.data._checks import kind, numbers
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.errors import InvalidInput
 
 GRID = 1 << 16
@@ -82,7 +82,7 @@ class Frame:
         table = np.asarray(matrix, float)
         if table.shape[0] == table.shape[1] and not (table - np.diag(np.diag(table))).any():
             return cls(origin, None, tuple(np.diag(table).tolist()))
-        return cls(origin, tuple(map(tuple, table.tolist())))
+        return cls(origin, row_tuples(table))
 
     @property
     def dimension(self) -> int:

@@ -16,6 +16,7 @@ from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.settings import PREFECT_DEBUG_MODE, temporary_settings
 
 from pubpriv.curator import Curator, RunHandle, SimulationHandle
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
@@ -397,7 +398,7 @@ def test_steps_as_tasks_give_the_same_answers_and_public_ones_are_cached(curator
 
 @pytest.mark.prefect
 def test_large_values_cross_as_they_are(tmp_path, prefect_server):
-    large = tuple(map(tuple, np.random.default_rng(0).normal(size=(2000, 50)).tolist()))
+    large = row_tuples(np.random.default_rng(0).normal(size=(2000, 50)))
 
     @public_task(name="first row")
     def first_row(rows: tuple) -> tuple:

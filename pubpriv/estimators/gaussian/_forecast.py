@@ -26,6 +26,8 @@ from pubpriv.estimators.gaussian._plan import (
     table_plan,
 )
 from pubpriv.estimators.gaussian._preconditioner import check_rows, precondition
+from pubpriv.estimators.gaussian._public_shape import PublicShape
+from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import (
     RATIO,
     Cut,
@@ -34,8 +36,7 @@ from pubpriv.estimators.gaussian._shells import (
     histogram_question,
     middle_squares,
 )
-from pubpriv.estimators.gaussian._table_moments import CoreRead, ShellMoments, read_outside
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
+from pubpriv.estimators.gaussian._table_moments import read_outside
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
@@ -137,7 +138,7 @@ class GaussianCase:
     def _table_errors(self, n: int, plan: TablePlan) -> tuple[float, float, float]:
         """Give the noise of covariance and mean, of the core of Gaussian rows and the first shell, and what is added.
 
-        The shape of that shell leans to the core's as far as noise makes it (`table_moments`), its size does not. What
+        The shape of that shell leans to the core's as far as noise makes it (`_table_moments`), its size does not. What
         is expected beyond it is added to the variance of each column: more than Gaussian rows have there.
         """
         d, release = self.d, self._expected(n, plan)

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
@@ -28,8 +28,8 @@ from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
@@ -280,4 +280,4 @@ def _as_measured(measured: Measured) -> Fitted:
 
 
 def _diagonal(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, np.diag(values).tolist()))
+    return row_tuples(np.diag(values))

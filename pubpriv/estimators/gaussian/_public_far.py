@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian._table_release import Table
 
@@ -32,5 +33,5 @@ def feared_by_public(table: Table, frame: Frame, rows: np.ndarray) -> Table:
     return replace(
         table,
         mean_errors=(*others, tuple(np.hypot(of_mean, means).tolist())),
-        covariance_errors=(*parts, tuple(map(tuple, np.hypot(of_covariance, lost).tolist()))),
+        covariance_errors=(*parts, row_tuples(np.hypot(of_covariance, lost))),
     )

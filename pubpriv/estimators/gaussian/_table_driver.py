@@ -22,11 +22,11 @@ from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, feasible, table_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_far import feared_by_public
+from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
 from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
 from pubpriv.estimators.gaussian._whole import count_rows
-from pubpriv.estimators.gaussian.tail_belief import public_shape
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
