@@ -1,6 +1,5 @@
 """Many processes on one ledger: as many charges as there is room for, one answer a key, and no other error."""
 
-import multiprocessing
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
+from helpers.forks import processes
 
 from pubpriv.errors import BudgetExceeded, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP
@@ -19,11 +19,6 @@ EVENT = GaussianEvent(Fraction(2, 40), ((1 << 30, 1),))
 """Costs a fortieth of the budget."""
 
 QUESTION = {"type": "Counts"}
-
-# children are forked from a process that has the libraries and no threads
-processes = multiprocessing.get_context("forkserver")
-_LIBRARIES = "alembic.command mpmath psycopg pytest sqlalchemy.dialects.postgresql.psycopg sqlalchemy.dialects.sqlite"
-processes.set_forkserver_preload(["pubpriv.privacy.ledger.store", *_LIBRARIES.split()])
 
 
 @dataclass(frozen=True)
