@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,25 +91,21 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Each file is one worker's, and all that take the session's Prefect server are the same worker's.
+    """Each file is one worker's, but for all tests that take the session's Prefect server: they are one worker's, too.
 
     Every worker would else start a server of its own, which takes twenty seconds; and they mostly wait for it, while
     the others compute.
     """
+    from helpers.marked import take_the_server
     from xdist.scheduler import LoadFileScheduling
 
     class OneServer(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
-            return "a Prefect server" if _takes_the_server(config.rootpath / file) else file
+            name = nodeid.removeprefix(f"{file}::").partition("[")[0]
+            return "a Prefect server" if name in take_the_server(config.rootpath / file) else file
 
     return OneServer(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-@cache
-def _takes_the_server(file: Path) -> bool:
-    """Whether tests of a file have the mark; the process that hands them out does not collect them."""
-    return "mark.prefect" in file.read_text(encoding="utf-8")
 
 
 def pytest_collection_modifyitems(items):
