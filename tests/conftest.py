@@ -127,7 +127,10 @@ def prefect_server():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(utilities, "mkdtemp", folder)  # where the harness puts its database
+        # the server reads the names of all time zones for each schedule: from one list, not from the system's folders
+        patch.setenv("PYTHONTZPATH", "")
         with utilities.prefect_test_harness(server_startup_timeout=90):
+            patch.delenv("PYTHONTZPATH")
             updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
             with settings.temporary_settings(updates):
                 database = Path(str(settings.PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).partition("///")[2])
