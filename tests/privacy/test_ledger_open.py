@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import sqlite3
+import threading
 from contextlib import closing
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError
@@ -185,3 +186,16 @@ def test_an_answer_of_another_run_is_refused_and_leaves_no_row(ledger):
             ledger.run("visits", release_id).publish(label, standing.attempt, {"x": [1]})
     assert len(ledger.records("visits")) == before
     ledger.verify("visits")
+
+
+def test_a_ledger_that_is_being_made_is_waited_for(tmp_path):
+    """SQLite turns away at once who writes ahead to a new file in which somebody writes, however long he would wait."""
+    file = tmp_path / "ledger.db"
+    maker = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    maker.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, maker.execute, ("ROLLBACK",))
+    release.start()
+    with Ledger.open(f"sqlite:///{file}") as ledger:
+        assert ledger.datasets() == []
+    release.join()
+    maker.close()

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -225,8 +226,23 @@ def _keep_to_owner(path: Path) -> None:
 
 def _on_sqlite_connect(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "recursive_triggers=ON", "foreign_keys=ON"):
+    _log_ahead(connection)
+    for pragma in ("synchronous=FULL", "recursive_triggers=ON", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Write ahead to a log. Two that make one ledger at once turn each other away here, and SQLite does not wait."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _on_sqlite_begin(connection: sa.Connection) -> None:
