@@ -9,6 +9,7 @@ them may be wrong, is the error of clipping.
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -272,30 +273,19 @@ class Correction:
         """
         d = len(long)
         laws, columns = tail_laws(d), long_columns(d)
-        level, slope = moment_constants(d, radius).level, mean_constants(d, radius).slope
-        scales = np.array([law.scale_at(d, level, radius, end) for law in laws])
-        scales[0] = 1.0
-        held = [law.held_within(end / scale) for law, scale in zip(laws, scales, strict=True)]
-        alike = scales**2 * (1.0 if all_rows else np.array(held) / held[0])
-        missed = [
-            scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope)
-            for law, scale in zip(laws, scales, strict=True)
-        ]
-        own, other = np.array([law.factors(d, radius, end, all_rows) for law in columns]).reshape(-1, 2).T
+        factors, missed, shifts = _off(d, radius, end, all_rows)
         others = long.sum(axis=0) - long
-        factors = np.concatenate([alike, own, other])
         chances = np.hstack([np.broadcast_to(weights, (d, len(weights))), long, others])
         factor = chances @ factors
         off = np.abs(factors - factor[:, None])
         expected = np.sqrt((chances * off**2).sum(axis=1))
         spread = np.maximum(expected, _reached(off, chances) / _SDS)
-        shifts = np.square([law.missed(d, radius, end) for law in columns])
         return cls(
             factor,
             np.hypot(spread, MISTAKEN * (factor - 1)),
             np.hypot(expected, MISTAKEN * (factor - 1)),
             np.array([law.excess for law in laws]) @ weights + long @ [law.excess for law in columns],
-            np.sqrt((np.square(missed) @ weights + long @ shifts) / factor),
+            np.sqrt((missed @ weights + long @ shifts) / factor),
         )
 
     def stretched(self, covariance: np.ndarray, kept: float = 0.0) -> np.ndarray:
@@ -332,6 +322,29 @@ class Correction:
             part: {**found, "clipping": np.hypot(found.get("clipping", 0.0), own[part])}
             for part, found in errors.items()
         }
+
+
+@lru_cache(maxsize=2 * _RADII)  # the best radius is looked for twice among the same
+def _off(d: int, radius: float, end: float, all_rows: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give what each law makes of a core in R^d; see `Correction.of`.
+
+    Returns:
+        Factors of variances (laws and, of the long column and of others, columns); squares of what means are off, in
+        standard deviations: of `tail_laws`, and of the long column of `long_columns`.
+    """
+    laws, columns = tail_laws(d), long_columns(d)
+    level, slope = moment_constants(d, radius).level, mean_constants(d, radius).slope
+    scales = np.array([law.scale_at(d, level, radius, end) for law in laws])
+    scales[0] = 1.0
+    held = [law.held_within(end / scale) for law, scale in zip(laws, scales, strict=True)]
+    alike = scales**2 * (1.0 if all_rows else np.array(held) / held[0])
+    missed = [
+        scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope)
+        for law, scale in zip(laws, scales, strict=True)
+    ]
+    own, other = np.array([law.factors(d, radius, end, all_rows) for law in columns]).reshape(-1, 2).T
+    shifts = np.square([law.missed(d, radius, end) for law in columns])
+    return np.concatenate([alike, own, other]), np.square(missed), shifts
 
 
 def _reached(off: np.ndarray, chances: np.ndarray) -> np.ndarray:
