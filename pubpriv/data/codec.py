@@ -6,6 +6,7 @@ Floats are written as their shortest decimal that reads back to the same bits.
 """
 
 import dataclasses
+from functools import cache
 from typing import Any, TypeVar
 
 _T = TypeVar("_T", bound=type)
@@ -35,6 +36,7 @@ def public_value(cls: _T) -> _T:
     return cls
 
 
+@cache
 def _tag(cls: type) -> str:
     """The name that values of a class are stored under: without the underscore of a class that one module uses."""
     return str(getattr(cls, "stored_as", cls.__name__)).lstrip("_")
@@ -56,6 +58,8 @@ def to_json(value: Any) -> Any:
 
 
 def _written(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
         return list(value)  # a row of numbers: most of what is written
     if dataclasses.is_dataclass(value) and _TYPES.get(_tag(type(value))) is type(value):
@@ -104,12 +108,14 @@ def rebuilt(value: Any) -> Any:
     known: dict[int, Any] = {}
 
     def again(value: Any) -> Any:
+        if type(value) in _SCALARS:
+            return value
         if type(value) is tuple and _SCALARS.issuperset(map(type, value)):
             return value  # cannot be changed
         cls = _TYPES.get(_tag(type(value)))
         if cls is type(value) and dataclasses.is_dataclass(value):
             if id(value) not in known:
-                fields = {field.name: again(getattr(value, field.name)) for field in dataclasses.fields(value)}
+                fields = {name: again(getattr(value, name)) for name in _stored_fields(cls).values()}
                 known[id(value)] = cls(**fields)
             return known[id(value)]
         if isinstance(value, tuple | list):
