@@ -1,4 +1,9 @@
-"""The scale of a degenerate column, from a private quantile, and the coordinates that follow from all scales."""
+"""The scale of a degenerate column, from private counts of its sizes, and the coordinates that follow from all scales.
+
+A scale that is too large adds some noise to its column. One that is too small takes the rows that differ far beyond all
+others, where the noise of the last release drowns every column. So a size counts only where rows clearly are: half a
+wrong turn of a bisection, which a few dozen rows are enough for, led a thousandfold too far down.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,13 +13,17 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.data.questions.radial import bounding_sd
+from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
-from pubpriv.estimators.gaussian._whole import Whole
 from pubpriv.estimators.steps import step
 
 _SMALL = 1e-3
 """A scale below this part of a spread that the public rows show is noise's doing."""
+
+_CLEARLY, _LEAST, _WINDOWS = 5.0, 20.0, (1, 2, 4, 8, 16)
+"""Rows are in so many adjacent bins if they are more than so many sds of their noise, and so many."""
 
 
 @public_value
@@ -32,32 +41,47 @@ class Scale:
 
 
 @step(title="scale of a degenerate column", private=True)
-def learn_scale(curator: Curator, layout: Layout, place: int, whole: Whole, ask: Ask) -> Scale:
+def learn_scale(curator: Curator, layout: Layout, place: int, ask: Ask) -> Scale:
     """Learn a size for a degenerate column.
 
-    The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
-    the column set the noise of the last release alone; and nearer where the public rows show more than a rare value, so
-    that the column is no longer than the others.
+    The size that some rows clearly have, and hardly any exceeds, is brought to where the longest of the whitened
+    records are, sqrt(d) + 3, so that neither they nor the column set the noise of the last release alone; and nearer
+    where the public rows show more than a rare value, so that the column is no longer than the others.
 
     Args:
         curator: the run.
         layout: of all columns.
         place: of the column among the degenerate ones.
-        whole: rows without missing or infinite values.
         ask: label and price.
 
-    Privacy: one `Bisection`, mu^2 at most ask.price.
+    Privacy: one `Counts`, mu^2 at most ask.price.
     """
     column = layout.degenerate[place]
-    answer = curator.release(scale_question(layout, column, whole, ask), ask.label)
+    answer = curator.release(scale_question(layout, column, ask), ask.label)
     asked = answer.question  # on a resumed run, as it was stored
-    quantile = float(answer.values["quantile"][0])
-    least = column.unit * _SMALL if column.spread else 2 * asked.lower
-    seen = least < quantile < asked.upper / 2
-    reach = (quantile if seen else column.unit) / (3 + math.sqrt(layout.dimension))
+    assert isinstance(asked.partition, Shells)
+    largest = _largest(np.array(asked.partition.edges), answer.values["count"], bounding_sd(asked, "count"))
+    seen = largest > (column.unit * _SMALL if column.spread else 0.0)
+    reach = (largest if seen else column.unit) / (3 + math.sqrt(layout.dimension))
     if not column.spread:
         return Scale(reach, seen)
-    return Scale(max(reach, min(column.unit, quantile)) if seen else column.unit, seen)
+    return Scale(max(reach, min(column.unit, largest)) if seen else column.unit, seen)
+
+
+def _largest(edges: np.ndarray, counts: np.ndarray, sd: float) -> float:
+    """Give the largest size that rows clearly have: the end of its bin; 0 if there is none.
+
+    Args:
+        edges: (bins,) of the sizes.
+        counts: (bins + 1,) rows below the first edge, between two of them, and beyond the last, where no size is known.
+        sd: of the noise in each.
+    """
+    within, found = counts[1:-1], -1
+    for width in _WINDOWS:
+        sums = np.convolve(within, np.ones(width), "valid")
+        clear = np.flatnonzero(sums > max(_CLEARLY * math.sqrt(width) * sd, _LEAST))
+        found = max(found, int(clear.max(initial=-1)))
+    return float(edges[found + 1]) if found >= 0 else 0.0
 
 
 @step(title="assemble coordinates")

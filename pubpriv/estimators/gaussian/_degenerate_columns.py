@@ -1,15 +1,15 @@
 """Columns whose scale the public rows cannot tell: found in the public rows, and given a scale of their own.
 
-A rare indicator, a column of zeros with a huge tail, a constant, a combination of other columns: in some sixty public
-rows their spread is nothing, or an accident, and rounds that look at the middle of the records would stretch them
-without end. So they are kept out of the whitening. Each gets one coordinate, z = weights . (x - center) / scale, with
-a scale that the user gives or that a private quantile of |z| finds, and is measured with all others in the last
-release.
+A rare indicator, a column of zeros with a huge tail, a constant, a combination of other columns in all rows or in most:
+in some sixty public rows their spread is nothing, or an accident, and rounds that look at the middle of the records
+would stretch them without end. So they are kept out of the whitening. Each gets one coordinate, z = weights . (x -
+center) / scale, with a scale that the user gives or that private counts of |z| show, and is measured with all others in
+the last release.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +17,12 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.columns import meant
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection
-from pubpriv.data.questions.radial import bounding_sd
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Shells
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian._agreements import agreement
 from pubpriv.estimators.gaussian._preconditioner import (
     DEGENERATE,
     ROUNDING,
@@ -29,7 +30,6 @@ from pubpriv.estimators.gaussian._preconditioner import (
     check_rows,
     precondition,
 )
-from pubpriv.estimators.gaussian._whole import Whole
 from pubpriv.estimators.steps import step
 
 _MOSTLY = 0.75
@@ -42,8 +42,10 @@ rounds, which look at the median row: harmless where there are no others, but be
 _CLEARLY = 100.0
 """A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
 
-_WIDE, _SCALE_STEPS = 1e6, 7
-"""A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
+_OWN_SCALE = "what is left is measured at its own scale"
+
+_SIZES = 10.0 ** np.linspace(-6.0, 6.0, 121)
+"""In units of a column: rows are counted between two of these, each a quarter larger than the one before."""
 
 
 @public_value
@@ -154,10 +156,18 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
                 found[index], center[index] = own
         for column in _combined(rows, [index for index in range(d) if index not in found]):
             found[column.index] = column
+        for column in _agreeing(rows, [index for index in range(d) if index not in found]):
+            found[column.index] = column
         for index in _heaped(rows, [index for index in range(d) if index not in found]) if found else ():
             own = _alone(index, rows[:, index], d, None, _TOGETHER)
             assert own is not None
             found[index], center[index] = own
+        for index, column in found.items():
+            combined = np.array(column.weights)
+            if (
+                np.count_nonzero(combined) > 1
+            ):  # nothing is left of it where most rows are, whatever the others' centers
+                center[index] += float(np.median(rows @ combined) - combined @ center)
     regular = tuple(index for index in range(d) if index not in found)
     degenerate = tuple(found[index] for index in sorted(found))
     layout = Layout(public.columns, tuple(center.tolist()), regular, degenerate)
@@ -189,12 +199,10 @@ def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str,
     return numbers
 
 
-def scale_question(layout: Layout, column: _DegenerateColumn, whole: Whole, ask: Ask) -> Bisection:
-    """The |z| that all but a few rows do not exceed."""
+def scale_question(layout: Layout, column: _DegenerateColumn, ask: Ask) -> Counts:
+    """How many rows have which |z|."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
-    noise = Bisection.noise_for(_SCALE_STEPS, ask.price)
-    asked = Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, _SCALE_STEPS, 0.0, noise, logarithmic=True)
-    return replace(asked, rank=whole.high_rank(bounding_sd(ask.as_asked(asked), "count")))
+    return Counts.priced(Shells(frame, tuple((column.unit * _SIZES).tolist())), ask.price)
 
 
 def _heaped(rows: np.ndarray, candidates: list[int]) -> list[int]:
@@ -247,8 +255,22 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn
         solved, *_ = np.linalg.lstsq(centred[:, kept] / scales, centred[:, index], rcond=None)
         weights = np.zeros(rows.shape[1])
         weights[kept], weights[index] = -solved / scales, 1.0
-        reason = "can be computed from other columns in the public rows: what is left is measured at its own scale"
+        reason = f"can be computed from other columns in the public rows: {_OWN_SCALE}"
         found.append(
             _DegenerateColumn(index, tuple(weights.tolist()), size / math.sqrt(len(rows) - 1), False, None, reason)
         )
+    return found
+
+
+def _agreeing(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn]:
+    """Find those of the columns `candidates` that others compute in most of the public rows."""
+    found, left = list[_DegenerateColumn](), list(candidates)
+    while (agreed := agreement(rows[:, left])) is not None:
+        some, value, share = agreed
+        weights = np.zeros(rows.shape[1])
+        weights[left] = some
+        index = left.pop(int(np.argmax(some == 1.0)))
+        unit = float(np.sqrt(np.mean((rows @ weights - value) ** 2)))
+        reason = f"can be computed from other columns in {share:.0%} of the public rows: {_OWN_SCALE}"
+        found.append(_DegenerateColumn(index, tuple(weights.tolist()), unit, True, None, reason))
     return found

@@ -22,7 +22,7 @@ from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian._shells import Cut, blank_cut, fourth_question, histogram_question
-from pubpriv.estimators.gaussian._whole import Whole, count_question
+from pubpriv.estimators.gaussian._whole import count_question
 from pubpriv.privacy.budgets import Budget, Purse
 
 _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
@@ -179,7 +179,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     shares["count"] = _COUNT_SHARE, count_question
     for column in learnt:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
-        shares[_scale_name(column.index)] = share, partial(scale_question, layout, column, Whole(1.0, 0.0))
+        shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
     frame, blank = Frame((0.0,) * d), blank_cut()
     shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
     shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)

@@ -44,7 +44,7 @@ def estimate_table(
     scales = tuple(
         Scale(float(column.scale or 0.0), True)
         if ask is None
-        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, place, whole, ask)
+        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, place, ask)
         for place, (column, ask) in enumerate(zip(layout.degenerate, plan.scales, strict=True))
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)

@@ -215,7 +215,8 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
         so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
         raw = leant(seconds[k], length, shape, sd, chance, axes, so_far)
-        part = (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
+        # no rows are known of where there is no length, however loud the noise
+        part = (length + float(tail.sds[k])) ** 2 / (length * float(middle[k])) if length > 0 else 0.0
         mean_sd = math.sqrt(longer[k]) * float(moments.mean_sds[k + 1])
         weight = raw.weight_of_mean(part, moments.means[k + 1], mean_sd, sd, axes)
         moved = weight @ moments.means[k + 1] * math.sqrt(longer[k])
