@@ -6,7 +6,6 @@ Floats are written as their shortest decimal that reads back to the same bits.
 """
 
 import dataclasses
-from functools import cache
 from typing import Any, TypeVar
 
 _T = TypeVar("_T", bound=type)
@@ -14,6 +13,9 @@ _T = TypeVar("_T", bound=type)
 _TYPES: dict[str, type] = {}
 _FIELDS: dict[type, dict[str, str]] = {}
 """Field of a class by the name that it is stored under."""
+
+_TAGS: dict[type, str] = {}
+"""What values of a class are stored under."""
 
 _SCALARS = frozenset((float, int, str, bool, type(None)))
 _PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
@@ -36,10 +38,11 @@ def public_value(cls: _T) -> _T:
     return cls
 
 
-@cache
 def _tag(cls: type) -> str:
     """The name that values of a class are stored under: without the underscore of a class that one module uses."""
-    return str(getattr(cls, "stored_as", cls.__name__)).lstrip("_")
+    if cls not in _TAGS:
+        _TAGS[cls] = str(getattr(cls, "stored_as", cls.__name__)).lstrip("_")
+    return _TAGS[cls]
 
 
 def _stored_fields(cls: type) -> dict[str, str]:

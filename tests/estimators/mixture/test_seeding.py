@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
 
 from pubpriv.estimators.mixture import public_model
-from pubpriv.estimators.mixture._seeding import k_means
+from pubpriv.estimators.mixture._seeding import allocate, k_means
 
 
 def test_points_of_any_type_and_order_have_the_labels_of_the_same_numbers():
@@ -42,3 +42,17 @@ def test_public_rows_of_any_order_have_the_fits_of_the_same_numbers(order):
     seen = np.asarray(rows[::2], order=order)
     made, alone = public_model._climbed(seen, 2, ("full", 0.01), n_init=2), GaussianMixture(2, reg_covar=0.01, n_init=2)
     assert made.means_.tobytes() == alone.set_params(random_state=0).fit(seen).means_.tobytes()
+
+
+def test_groups_are_seeded_once_for_all_numbers_of_components(monkeypatch):
+    """Each number that is tried is split over the same groups, and finds what it would find alone."""
+    fit, found = AgglomerativeClustering.fit, []
+    monkeypatch.setattr(AgglomerativeClustering, "fit", lambda self, *rest: found.append(1) or fit(self, *rest))
+    generator = np.random.default_rng(7)
+    groups = [generator.standard_normal((20, 2)) + 6 * (np.arange(20) % 2)[:, None] for _ in range(2)]
+    first = [allocate(groups, k) for k in (4, 5, 6)]
+    assert len(found) == 2 * 4  # two to five components in either group
+    again = [allocate(groups, k) for k in (6, 5, 4)][::-1]
+    assert len(found) == 2 * 4
+    for one, other in zip(first, again, strict=True):
+        assert [part.centers.tobytes() for part in one] == [part.centers.tobytes() for part in other]
