@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.bounded import over_bounds
 from benchmarks.deploying import PUBPRIV, serving, write_files
 from pubpriv.errors import Unavailable
 
@@ -75,15 +76,11 @@ def bench(datasets: int) -> dict[str, Any]:
         "seconds_at_once": seconds,
         "gigabytes_at_once": together / 1e9,
     }
-    ratios = {name: value / BOUNDS[name] for name, value in found.items()}
-    rows = [{"of": name, "value": value, "bound": BOUNDS[name], "ratio": ratios[name]} for name, value in found.items()]
     return {
         "bench": "fleet at once",
         "datasets": datasets,
         "load": os.getloadavg()[0],
-        "ratio": max(ratios.values()),
-        "ratio_of": "the worst of what was measured over its bound",
-        "rows": rows,
+        **over_bounds(found, BOUNDS),
     }
 
 

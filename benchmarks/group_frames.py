@@ -14,6 +14,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram
 from pubpriv.estimators.groups.plan import _GRAM_SHARES, radius_of
@@ -56,7 +57,7 @@ def _run(apart: float, seed: int) -> list[list[list[float]]]:
     groups = _BY, np.array(_BY.values, dtype=object)[whose]
     curator = Curator.simulation(rows, "zcdp:0.2", seed, groups=groups)
     curator.begin("bench", {}, "0" * 64)
-    covariance = tuple(map(tuple, np.cov(rows.T).tolist()))
+    covariance = row_tuples(np.cov(rows.T))
     whole = (group_frame(tuple(rows.mean(axis=0).tolist()), covariance),) * len(_SIZES)
     one, first = _asked(curator, "one", whole, _PRICE), _asked(curator, "first", whole, _PRICE / 2)
     own = [_own(*told) if size >= _LARGE else frame for told, size, frame in zip(first, _SIZES, whole, strict=True)]

@@ -25,7 +25,7 @@ from pubpriv.data.questions.radial import draws_of
 from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
-from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch, without_trace
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
 from pubpriv.ledger.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 from pubpriv.privacy.ahead import DrawnAhead, expect_draws, giving_way, stop_drawing
@@ -323,10 +323,10 @@ class Curator(Confined):
                 # planted, or stored by another version: it is checked as what is asked now was
                 self._unit.check_stored(asked)
                 self._try(checked(asked, len(self.columns)))
-            # 5 scan, 6 noise
-            noisy = self._look(asked, label)
-            # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
-            answer = answer_to(asked, self._run.publish(label, stands.attempt, noisy), label)
+            attempt = stands.attempt
+            # 5 scan, 6 noise; 7 publish: insert unless an answer is there, and read back; only that leaves
+            read_back = without_trace(lambda: self._run.publish(label, attempt, self._look(asked, label)))
+            answer = answer_to(asked, read_back, label)
         # 8 return, rescaled
         integers = {name: np.array(values, dtype=np.int64) for name, values in answer.items()}
         return Answer(label, self._unit.answered(asked), asked.values(integers))

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,6 +37,23 @@ os.environ.update(
     }
 )
 os.environ.pop("PREFECT_API_URL", None)
+
+
+def _one_authority() -> str:
+    """A file with the first of the certificates that clients trust.
+
+    Each client of Prefect's reads the file anew, and a run makes a dozen of them: all authorities of the world take
+    twenty milliseconds. Servers of tests speak HTTP.
+    """
+    from certifi import contents
+
+    end = "-----END CERTIFICATE-----"
+    file = Path(_HOME.name) / "one-authority.pem"
+    file.write_text(contents().partition(end)[0] + end + "\n")
+    return str(file)
+
+
+os.environ["PREFECT_API_SSL_CERT_FILE"] = _one_authority()
 
 
 @dataclass(frozen=True)
@@ -75,25 +91,21 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Each file is one worker's, and all that take the session's Prefect server are the same worker's.
+    """Each file is one worker's, but for all tests that take the session's Prefect server: they are one worker's, too.
 
     Every worker would else start a server of its own, which takes twenty seconds; and they mostly wait for it, while
     the others compute.
     """
+    from helpers.marked import take_the_server
     from xdist.scheduler import LoadFileScheduling
 
     class OneServer(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
-            return "a Prefect server" if _takes_the_server(config.rootpath / file) else file
+            name = nodeid.removeprefix(f"{file}::").partition("[")[0]
+            return "a Prefect server" if name in take_the_server(config.rootpath / file) else file
 
     return OneServer(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-@cache
-def _takes_the_server(file: Path) -> bool:
-    """Whether tests of a file have the mark; the process that hands them out does not collect them."""
-    return "mark.prefect" in file.read_text(encoding="utf-8")
 
 
 def pytest_collection_modifyitems(items):
@@ -115,7 +127,10 @@ def prefect_server():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(utilities, "mkdtemp", folder)  # where the harness puts its database
+        # the server reads the names of all time zones for each schedule: from one list, not from the system's folders
+        patch.setenv("PYTHONTZPATH", "")
         with utilities.prefect_test_harness(server_startup_timeout=90):
+            patch.delenv("PYTHONTZPATH")
             updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
             with settings.temporary_settings(updates):
                 database = Path(str(settings.PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).partition("///")[2])

@@ -9,15 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 import pubpriv as pp
 from pubpriv import curator as door
 from pubpriv.data import scan as scanning
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram
+from pubpriv.data.questions import Bisection, ClippedSums, Counts, JointCounts, LiftedGram
 from pubpriv.data.questions.base import SUM_FACTOR
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch, Unavailable
+from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.noise import OperatingSystemNoise
 
 CANARY = 73921.46508
@@ -500,3 +502,60 @@ def test_noise_is_drawn_ahead_in_a_new_run_and_used_once(table, ledger, monkeypa
         other.expect([COUNTS])
     run(table, ledger).expect([COUNTS])
     assert drawn == []
+
+
+def variables(error):
+    """What a reporter of crashes writes down of an error: local variables of all functions that it came through."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][1:]  # the test's own comes first
+    return [value for frame in frames for value in frame.f_locals.values()]
+
+
+@pytest.mark.parametrize("cause", [OSError, KeyboardInterrupt])
+def test_no_variable_of_what_fails_after_the_scan_holds_a_total(table, ledger, monkeypatch, cause):
+    """Exact counts were in one, where noise could not be drawn."""
+
+    def answer(question, totals, draw):
+        raise cause
+
+    monkeypatch.setattr(Counts, "answer", answer, raising=False)
+    monkeypatch.setattr(door.Curator, "_try", lambda *_: None)
+    with pytest.raises((PrivateStepFailed, KeyboardInterrupt)) as failed:
+        run(table, ledger).release(COUNTS, "a")
+    assert not [each for each in variables(failed.value) if isinstance(each, dict | np.ndarray)]
+
+
+def full_disk(ledger, right):
+    """No page can be added to the ledger from here on."""
+    with ledger._access.database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+    return right
+
+
+def failing_commit(ledger, right):
+    """What was read back does not stay."""
+
+    def read_back(book):
+        right(book)
+        raise sa.exc.OperationalError("COMMIT", {}, Exception("database or disk is full"))
+
+    return read_back
+
+
+@pytest.mark.parametrize("trouble", [full_disk, failing_commit])
+def test_an_answer_that_cannot_be_stored_is_seen_nowhere(table, ledger, monkeypatch, caplog, trouble):
+    """The next attempt draws another one: in a trace, or in SQLAlchemy's log, there were two answers to one charge."""
+    caplog.set_level("DEBUG", "sqlalchemy.engine")
+    drawn, right, curator = [], door.Curator._look, run(table, ledger)
+
+    def look(self, question, label):
+        drawn.append(right(self, question, label))
+        monkeypatch.setattr(Book, "read_back", trouble(ledger, Book.read_back))
+        return drawn[-1]
+
+    monkeypatch.setattr(door.Curator, "_look", look)
+    many = JointCounts.priced((Everything(),) * 900, TENTH)
+    with pytest.raises(Unavailable, match="no space is left") as failed:
+        curator.release(many, "a")
+    shown = "".join(traceback.format_exception(failed.value)) + caplog.text + repr(variables(failed.value))
+    assert str(drawn[0]["count"][0]) not in shown

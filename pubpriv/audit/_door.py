@@ -14,7 +14,7 @@ import numpy as np
 from pubpriv.audit._attacks import HALVES, attacks_on_rows
 from pubpriv.audit._worlds import DATASET, WatchedNoise, World, world
 from pubpriv.audit.finding import Claims, Finding, promised
-from pubpriv.curator import Answer
+from pubpriv.curator import Answer, Curator
 from pubpriv.data.questions import Bisection, Counts, LiftedGram, Question
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
@@ -141,6 +141,8 @@ def _a_failure_has_one_text(place: World, question: Question, release_id: str) -
         yield "the text is fixed", str(failed) == PrivateStepFailed.TEXT and failed.args == (PrivateStepFailed.TEXT,)
         yield "nothing is chained to it", failed.__cause__ is None and failed.__context__ is None
         yield "its trace quotes no cell", str(_MARK) not in "".join(traceback.format_exception(failed))
+        came_through = [frame.f_code.co_name for frame, _ in traceback.walk_tb(failed.__traceback__)]
+        yield "its trace keeps no variable of what saw rows", Curator._look.__name__ not in came_through
     yield "the charge is kept, once", place.spent == before + cost
     place.ledger.run(DATASET, release_id).close("given up")
     yield "closing refunds nothing", place.spent == before + cost

@@ -38,6 +38,7 @@ from pubpriv.data.questions import (
 )
 from pubpriv.data.questions.base import Totals
 from pubpriv.data.regions import Cells, NearestPoint
+from pubpriv.privacy.ahead import DrawnAhead
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale, SimulatedNoise
 
 _FALSE_ALARM, _TESTS = 1e-6, 160
@@ -91,6 +92,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
             batches = _Batches(OperatingSystemNoise(), _ANSWER_DRAWS[fast])
     yield _at_scales("the system's noise", OperatingSystemNoise(), _SCALES[fast])
     yield _at_scales("simulated noise (not private)", SimulatedNoise(seed), _SCALES[fast])
+    yield _drawn_ahead()
 
 
 def _questions() -> dict[str, Question]:
@@ -184,6 +186,21 @@ def _at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Fin
         draws[exponent] = np.concatenate(drawn) / (1 << exponent)
     faults = [f"sd 2^{e}: {fault}" for e, z in draws.items() for fault in _faults_of(z, (1, len(z) // 2))]
     return _finding(f"{name}, sd 2^{min(scales)} to 2^{max(scales)}", draws.values(), faults)
+
+
+def _drawn_ahead() -> Finding:
+    """Measure noise as new runs take it: more draws than were expected, some of these expected again meanwhile."""
+    scale, size, expected = 1 << 30, 200, 20
+    source = DrawnAhead(OperatingSystemNoise())
+    draws: list[np.ndarray] = []
+    for _ in range(2):
+        source.expect([("law", scale, size)] * expected)
+        draws += [source.draw("audit", "law", scale, size) for _ in range(expected // 2)]
+    draws += [source.draw("audit", "law", scale, size) for _ in range(expected)]
+    source.stop()
+    z = np.concatenate(draws) / scale
+    faults = ["a draw was handed out twice"] if len({draw.tobytes() for draw in draws}) < len(draws) else []
+    return _finding("noise that is drawn ahead of its question, sd 2^30", [z], faults + _faults_of(z, (1, size)))
 
 
 def _finding(mechanism: str, streams: Collection[np.ndarray], faults: list[str]) -> Finding:

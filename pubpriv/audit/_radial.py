@@ -227,12 +227,12 @@ def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -
     return bounded("radial", name, claimed, _epsilon_bound(scores[0], scores[1]), _POWER * claimed, how)
 
 
-def _epsilon_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM / _TESTS) -> float:
+def _epsilon_bound(under: np.ndarray, over: np.ndarray) -> float:
     """Bound epsilon from below by independent scores on D (`under`) and on D' (`over`), (runs,) each.
 
     By those that pass a threshold, or by those that do not, with D and D' exchanged: whichever proves more.
     """
-    return max(bound_from_below(_epsilon, *pair, error) for pair in ((under, over), (-over, -under)))
+    return max(bound_from_below(_epsilon, *pair, _FALSE_ALARM / _TESTS) for pair in ((under, over), (-over, -under)))
 
 
 def _epsilon(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:

@@ -149,7 +149,7 @@ def _begin(place: World, release_id: str, options: dict[str, Any]) -> None:
 
 
 def _spend(place: World) -> None:
-    """The whole budget."""
+    """Spend the whole budget on one answer."""
     with place.enter("r", _ONE) as curator:
         curator.release(Counts.priced(HALVES, Fraction(2)), "a")
 
@@ -184,7 +184,7 @@ def _triggers(database: sqlite3.Connection) -> list[Any]:
 
 
 def _file_of(place: World) -> Path:
-    """The ledger's."""
+    """Give the path of the ledger's database."""
     return Path(place.url.removeprefix("sqlite:///"))
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -77,6 +78,9 @@ def init(
     note(f"dataset {dataset} is described in {file}")
     if _confirmed(register, f"Register it in {url}, with the cap {model.cap}, for good"):
         _register(model, url)
+    else:
+        where = "" if ledger is None else f"PUBPRIV_LEDGER={quote(url)} "  # the file names no other ledger
+        note(f"it is not registered yet: `{where}pubpriv deploy --check --set-budget {quote(str(file))}` does that")
     _tell_next(file, model, url, ledger is not None)
 
 
@@ -177,8 +181,8 @@ def _register(model: "Dataset", url: str) -> None:
 def _tell_next(file: Path, model: "Dataset", url: str, named: bool) -> None:
     """Print the two commands that come next, whole."""
     first = model.releases[0]
-    where = f" --ledger {url}" if named else ""
-    line = f"{first.estimator} --dataset {file} --budget {first.allotment}{where}"
+    where = f" --ledger {quote(url)}" if named else ""
+    line = f"{first.estimator} --dataset {quote(str(file))} --budget {first.allotment}{where}"
     note("next, what a release would cost and tell, and the release itself:")
     out(f"pubpriv plan {line}")
     out(f"pubpriv fit {line} --out {model.dataset}.json")

@@ -140,8 +140,10 @@ def _check_tables(models: Any) -> int:
 
 def _refuse_unready(budgets: int, tables: int) -> None:
     if budgets or tables:
-        what = [f"{budgets} datasets in the ledger"] * bool(budgets) + [f"{tables} in their tables"] * bool(tables)
-        raise InvalidInput(f"nothing was deployed: not as their files say are {' and '.join(what)}; see above")
+        what = [f"{budgets} in the ledger"] * bool(budgets) + [f"{tables} in their tables"] * bool(tables)
+        raise InvalidInput(
+            f"nothing was deployed: datasets that are not as their files say: {', '.join(what)}; see above"
+        )
 
 
 def serve(
@@ -160,7 +162,8 @@ def serve(
     """Run everything on one machine, to try it out: server with UI, worker, slots, deployments. Ctrl-C ends all of it.
 
     Nothing listens or speaks beyond this machine. Datasets are registered with their caps in a ledger in the home
-    folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it.
+    folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it;
+    where it is set, datasets of yours are served in no other.
     """
     need("prefect")
     from pubpriv.deployments import serving
@@ -169,11 +172,11 @@ def serve(
 
     if no_examples and datasets is None:
         raise InvalidInput("nothing to serve: give --datasets FOLDER, or leave out --no-examples")
+    own = _own_ledger(datasets, no_examples)
     serving.check(port)
     port = port or serving.free_port()
     folder = home.expanduser().resolve()
     _prepare(folder)
-    own = os.environ.get("PUBPRIV_LEDGER") if no_examples else None  # examples have no business in other ledgers
     ledger = own or f"sqlite:///{folder / 'ledger.db'}"
     output = Path((own and os.environ.get("PUBPRIV_OUTPUT")) or folder / "released").expanduser().resolve()
     files = [*([] if no_examples else [EXAMPLES]), *([datasets] if datasets else [])]
@@ -194,6 +197,27 @@ def serve(
             served.write(ready_file)
         wait()
         note("ending ...")
+
+
+def _own_ledger(datasets: Path | None, no_examples: bool) -> str | None:
+    """Give the ledger that is named, in which examples have no business; None: one in the home folder.
+
+    Raises:
+        InvalidInput: datasets would be given their caps once more, in another ledger than the one that is named.
+    """
+    from pubpriv.privacy.ledger.urls import understand
+
+    named = os.environ.get("PUBPRIV_LEDGER")
+    if named and datasets is not None and not no_examples:
+        raise InvalidInput(
+            "PUBPRIV_LEDGER names a ledger, and examples are served with one of their own, in which your datasets "
+            "would be given their whole budgets once more: say --no-examples, or unset PUBPRIV_LEDGER if it is of "
+            "other tables"
+        )
+    if not named or not no_examples:
+        return None
+    address = understand(named)
+    return named if address.path is None else address.shown  # runs are at work in folders of their own
 
 
 def _prepared(

@@ -96,8 +96,8 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         outlook = None if period is None else outlook_of(known, period, budget)
         if outlook is not None:
             known = without_table(known, rows, persons is not None or sizes is not None, outlook)
-        if rows is not None and private is None:
-            known = replace(known, private=None)  # so many rows are asked about, whatever the dataset has
+        if private is None and any(number is not None for number in (rows, persons, sizes)):
+            known = replace(known, private=None)  # so many are asked about, whatever the dataset has
         if not estimator.needs_public(settings):
             known = replace(known, public=public)  # a method without public rows takes none from a dataset's file
         if known.public is None and not estimator.needs_public(settings):

@@ -63,6 +63,21 @@ def numbers_of(array: Any) -> np.ndarray:
     return numbers if validity is None or array.null_count == 0 else np.where(validity_of(array), numbers, np.nan)
 
 
+def decoded(array: Any) -> Any:
+    """The array, with values in the place of their numbers in a dictionary. Fails on no value."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(array.type):
+        return array
+    values = array.dictionary
+    # Arrow takes nothing out of texts that are views, as those of polars' categories are
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string(), safe=False)
+    elif pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())
+    return values.take(array.indices)
+
+
 def validity_of(array: Any) -> np.ndarray:
     """Which values of an Arrow array are there: bool (length,)."""
     validity = array.buffers()[0]

@@ -3,11 +3,14 @@
 pandas takes longer to load than a small fit takes to run, so nothing here needs it unless it is what was given.
 """
 
+import csv
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
+from numbers import Real
+from os.path import splitext
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from pubpriv.data.formats.cells import number_in
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.names.tables import is_in_memory, is_url, kind_of
+from pubpriv.names.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +122,12 @@ def _chosen_rows(
         columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
     chosen = parse_columns(columns if isinstance(columns, str) else tuple(columns))
     rows = np.column_stack([_cells_of(found, column) for column in chosen])
-    whole = np.isfinite(rows).all(axis=1)
+    finite = np.isfinite(rows)
+    whole = finite.all(axis=1)
     if not whole.any():
-        raise InvalidInput("the public table has no row in which every column has a finite value")
+        empty = [repr(column.name) for column, cells in zip(chosen, finite.T, strict=True) if not cells.any()]
+        named = f": of {', '.join(empty)} none is, so name other columns" if empty else ""
+        raise InvalidInput(f"the public table has no row in which every column has a finite value{named}")
     return tuple(column.name for column in chosen), rows[whole], int((~whole).sum())
 
 
@@ -146,12 +152,17 @@ def _of_frame(frame: Any) -> list[_PublicColumn]:
             return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
         known = series.dropna() if series.dtype == object else ()
-        real = series.dtype.kind in "iufb" or (len(known) and all(isinstance(cell, Decimal) for cell in known))
+        real = series.dtype.kind in "iufb" or (len(known) and all(map(_is_number, known)))
         times = series.dtype.kind in "mM"
         made = (lambda: _days_of(series)) if times else numbers if real else None
         return _PublicColumn(str(frame.columns[i]), str(series.dtype), len(series), made, series.dtype.kind in "bmM")
 
     return [column(i) for i in range(frame.shape[1])]
+
+
+def _is_number(cell: object) -> bool:
+    """Tell whether a cell of a column without a type is a number; truths are none, as among numbers they are rare."""
+    return isinstance(cell, Real | Decimal) and not isinstance(cell, bool)
 
 
 def _days_of(series: Any) -> np.ndarray:
@@ -242,8 +253,10 @@ def _read_public(name: str) -> list[_PublicColumn]:
         return _of_arrow_table(pa.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0])
     except InvalidInput:
         raise
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"the public table {name} is no text in UTF-8: save it in that encoding") from error
     except Exception as error:
-        raise _unreadable(name, error) from error
+        raise _unreadable(name, error, kind) from error
 
 
 def public_contents(name: str) -> tuple[str, list[bytes]]:
@@ -271,9 +284,11 @@ def public_contents(name: str) -> tuple[str, list[bytes]]:
     raise refused
 
 
-def _unreadable(name: str, error: Exception) -> InvalidInput:
-    reason = " ".join(str(error).split())
-    return InvalidInput(f"the public table {name} cannot be read as Parquet, CSV or Feather: {reason}")
+def _unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather") -> InvalidInput:
+    reason = " ".join(str(error).split()).rstrip(".")
+    taken = kind == "Parquet" and splitext(name)[1] not in ("", ".parquet", ".pq")  # for what no name says otherwise
+    others = f"; {OTHER_ENDS}" if taken else ""
+    return InvalidInput(f"the public table {name} cannot be read as {kind}: {reason}{others}")
 
 
 def read_arrow(content: Any, kind: str) -> Any:
@@ -294,6 +309,13 @@ def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
     """Columns, with their names as they are written: pandas would rename the second of two equal ones."""
     import pandas as pd
 
+    for content in contents:
+        lines = filter(None, csv.reader(TextIOWrapper(BytesIO(content), "utf-8-sig", newline="")))
+        if len(next(lines, [])) < len(next(lines, [])):  # pandas would take first cells for names of rows
+            raise InvalidInput(
+                "lines of the public table have more cells than its header: name each column, or leave out commas at "
+                "the ends of lines"
+            )
     frame = pd.concat([pd.read_csv(BytesIO(content)) for content in contents], ignore_index=True)
     written = pd.read_csv(BytesIO(contents[0]), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     if len(set(written)) < len(written) == frame.shape[1]:

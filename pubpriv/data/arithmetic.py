@@ -24,7 +24,7 @@ five milliseconds that Python has: a thread that comes back from one takes the n
 
 @cache
 def bits() -> str:
-    """Digest of products, sums of squares and logarithms of public random numbers, as scans reckon them.
+    """Digest of products, sums of squares, logarithms and exponentials of public random numbers, as scans reckon them.
 
     Two machines whose digests differ map one record to different integers, now and then.
     """
@@ -34,7 +34,9 @@ def bits() -> str:
             rows, inner, length = shape
             random = np.random.default_rng(shape)
             matrix, block = random.normal(size=(rows, inner)), random.normal(size=(inner, length))
-            for made in (matrix @ block, np.einsum("ij,ij->j", block, block), np.log1p(block**2), np.sqrt(block**2)):
+            squares = block**2
+            cells = np.sqrt(squares), np.log1p(squares), np.log(squares), np.exp(-squares)
+            for made in (matrix @ block, np.einsum("ij,ij->j", block, block), *cells):
                 digest.update(made.tobytes())
     return digest.hexdigest()[:8]
 

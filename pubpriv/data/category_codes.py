@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data._arrow import validity_of
+from pubpriv.data._arrow import decoded, validity_of
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.errors import InvalidInput
 
@@ -57,8 +57,7 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = decoded(array)
     if pa.types.is_binary(array.type):
         return _codes_of_cells(array, by)
     if by.by_month:
@@ -88,8 +87,7 @@ def texts_of(array: Any, by_month: bool) -> set[str]:
     """Give the distinct categories of a public column, as texts."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = decoded(array)
     if not by_month:
         return {text for text in array.cast(pa.string()).unique().to_pylist() if text}
     months = np.unique(_months_of(array))

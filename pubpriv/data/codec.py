@@ -6,9 +6,15 @@ Floats are written as their shortest decimal that reads back to the same bits.
 """
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _T = TypeVar("_T", bound=type)
+
+Matrix = tuple[tuple[float, ...], ...]
+"""Numbers (rows, columns) as a public value holds them."""
 
 _TYPES: dict[str, type] = {}
 _FIELDS: dict[type, dict[str, str]] = {}
@@ -36,6 +42,11 @@ def public_value(cls: _T) -> _T:
         raise TypeError(f"two public values are named {_tag(cls)}: {known.__module__} has the other one")
     _TYPES[_tag(cls)] = cls
     return cls
+
+
+def row_tuples(array: "np.ndarray") -> Matrix:
+    """Give an array (rows, columns) of numbers as a public value holds it: a tuple for each row."""
+    return tuple(map(tuple, array.tolist()))
 
 
 def _tag(cls: type) -> str:

@@ -21,8 +21,8 @@ _RATIO = re.compile(r"\s*(\S.*?)\s+/\s+(\S.*?)\s*")
 _SIGNS = r"[-+*/^]+"
 _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 
-_MARKS = ";", "\t", "|"
-"""What separates cells in files that are no CSV files."""
+_MARKS = {";": "';'", "\t": "tabs", "|": "'|'"}
+"""What separates cells in files that are no CSV files, as a message writes it."""
 
 _EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
 """All that there are."""
@@ -127,7 +127,7 @@ def meant(name: str, names: Iterable[str]) -> str:
     """
     names = list(names)
     if len(names) == 1 and (mark := next((mark for mark in _MARKS if mark in names[0]), None)):
-        return f"; its cells seem to be separated by {mark!r}: commas separate the cells of a CSV file"
+        return f"; its cells seem to be separated by {_MARKS[mark]}: commas separate the cells of a CSV file"
     near = nearest(name, names)
     # what is calculated of columns that are there, in a way that there is not
     parts = [part.strip() for part in re.split(_SIGNS, name)]
@@ -143,7 +143,9 @@ def split_columns(text: str) -> list[str]:
 
 
 def _parse(name: object) -> Column:
-    if not isinstance(name, str) or not name.strip():
+    if not isinstance(name, str):
+        raise InvalidInput(f"a column is named by a text, not by {name!r}: give the table's columns names of text")
+    if not name.strip():
         raise InvalidInput('a column name is empty: write --columns a,b,"log1p(c)"')
     if match := _EXPRESSION.fullmatch(name):
         return Column(match[2].strip(), match[1])

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from pubpriv.data._checks import kind, numbers
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.errors import InvalidInput
 
 GRID = 1 << 16
@@ -82,7 +82,7 @@ class Frame:
         table = np.asarray(matrix, float)
         if table.shape[0] == table.shape[1] and not (table - np.diag(np.diag(table))).any():
             return cls(origin, None, tuple(np.diag(table).tolist()))
-        return cls(origin, tuple(map(tuple, table.tolist())))
+        return cls(origin, row_tuples(table))
 
     @property
     def dimension(self) -> int:
@@ -141,6 +141,15 @@ class Frame:
         matrix = self._arrays[1]
         triangular = matrix is not None and matrix.shape[0] == matrix.shape[1] and not np.triu(matrix, 1).any()
         return self.dimension // 2 if triangular else 0
+
+    @property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """Shapes (rows, columns) of the matrices by which blocks are multiplied, for z or for its length alone."""
+        if self.matrix is None:
+            return ()
+        columns, half = len(self.center), self.halved
+        halves = ((half, half), (self.dimension - half, columns)) if half else ()
+        return ((self.dimension, columns), *halves)
 
     def map_cells(self, cells: np.ndarray, out: np.ndarray) -> np.ndarray:
         """z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""

@@ -74,9 +74,7 @@ class _Remembered(Confined):
 
     def __init__(self, table: PrivateTable) -> None:
         self._table = table
-        self._chunks: list[Chunk] = []
-        self._memory: dict[int, list[np.ndarray]] = {}
-        self._norms: NormsOf = {}
+        self._held: tuple[list[Chunk], dict[int, list[np.ndarray]], NormsOf] = [], {}, {}
 
     def chunks(self) -> list[Kept]:
         """The table's chunks; until all of them were read to their end, after its check of the row count.
@@ -85,10 +83,11 @@ class _Remembered(Confined):
         replaced meanwhile, a record could be among both, and count twice. Once all are remembered no file is looked at
         here: the door does, before each charge.
         """
-        if not self._chunks or len(self._memory) < len(self._chunks):
-            self._chunks, self._memory, self._norms = self._table.chunks(), {}, {}
-        chunks = self._chunks
-        return [Kept(chunk, self._memory, number, self._norms) for number, chunk in enumerate(chunks)]
+        chunks, memory, _ = self._held
+        if not chunks or len(memory) < len(chunks):
+            self._held = self._table.chunks(), {}, {}
+        chunks, memory, norms = self._held  # of one look: another thread may look meanwhile
+        return [Kept(chunk, memory, number, norms) for number, chunk in enumerate(chunks)]
 
 
 def remembering(table: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data._arrow import validity_of
+from pubpriv.data._arrow import decoded, validity_of
 from pubpriv.errors import InvalidInput
 
 NOBODY = np.uint64(0)
@@ -79,7 +79,7 @@ def keys_of(columns: list[Any]) -> np.ndarray:
     Args:
         columns: Arrow arrays of the id columns; all of them together name a person.
     """
-    plain = [_decoded(column) for column in columns]  # whose nulls may be in the dictionary
+    plain = [decoded(column) for column in columns]  # whose nulls may be in the dictionary
     keys = _keys_of(plain[0])
     for column in plain[1:]:
         keys = _mixed(_mixed(keys) + _keys_of(column))
@@ -88,13 +88,6 @@ def keys_of(columns: list[Any]) -> np.ndarray:
         if column.null_count:
             keys[~validity_of(column)] = NOBODY
     return keys
-
-
-def _decoded(array: Any) -> Any:
-    """The array without a dictionary."""
-    import pyarrow as pa
-
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _keys_of(array: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of
 from pubpriv.data.stores import list_files
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.names.tables import is_in_memory, is_url, kind_of
+from pubpriv.names.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
 
 _T = TypeVar("_T")
 
@@ -178,8 +178,7 @@ def footers(
 
 
 _DAMAGED = {
-    "Parquet": "{where} is not a Parquet table, or its footer is damaged; names of other tables "
-    "end with .csv, .feather, .arrow or .ipc",
+    "Parquet": f"{{where}} is not a Parquet table, or its footer is damaged; {OTHER_ENDS}",
     "Feather": "{where} is not a Feather table, in the second version of that format, or its footer is damaged",
     "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8",
 }

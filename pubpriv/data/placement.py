@@ -48,8 +48,7 @@ def check_places(question: Question, columns: int) -> None:
 def _products(value: Any) -> Iterator[tuple[int, int]]:
     """Shapes of the matrices by which a public value multiplies blocks."""
     if isinstance(value, Frame):
-        if value.matrix is not None:
-            yield len(value.matrix), len(value.center)
+        yield from value.products
     elif isinstance(value, tuple):
         if not isinstance(value[0] if value else 0, tuple | float | int):
             for item in value:

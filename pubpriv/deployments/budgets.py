@@ -6,6 +6,7 @@ A run on a worker binds no table, so that the first who starts one does not deci
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 from pubpriv.data.categories import source_of_groups
@@ -19,7 +20,7 @@ from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
-from pubpriv.privacy.ledger.terms import person_columns_of
+from pubpriv.privacy.ledger.terms import ONE_RECORD, person_columns_of
 from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
 
@@ -78,29 +79,38 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
                 periods=dataset.period_terms,
             )
         balance = _balance(dataset, url)
-    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
-    line += f" --person {','.join(dataset.person)}" if dataset.person else ""
+    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {quote(dataset.unit)} --ledger {quote(shown)}"
+    line += f" --person {quote(','.join(dataset.person))}" if dataset.person else ""
     line += f" --persons {dataset.persons}" if dataset.persons else ""
-    line += f" --period {dataset.periods} --per-period {dataset.per_period}" if dataset.periods else ""
+    line += f" --period {quote(dataset.periods)} --per-period {dataset.per_period}" if dataset.periods else ""
     if balance is None:
         line += _declaring(dataset, _columns(dataset)[0])
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
         return _BudgetCheck(dataset.dataset, True, False, finding, {})
-    if balance.budget.to_json() != cap.to_json():
-        finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
-        finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
-        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
-    if person_columns_of(balance.person) != dataset.person:
-        protected = balance.person.described() if balance.person else "one row"
-        finding = f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
-        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
-    periods = _other_periods(dataset.period_terms, balance.periods)
-    if periods:
-        finding = f"{periods}: correct the file, or give the dataset these with `{line}`"
-        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
+    otherwise = _otherwise(dataset, balance, line)
+    if otherwise:
+        return _BudgetCheck(dataset.dataset, True, False, otherwise, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
     return _BudgetCheck(dataset.dataset, True, not undeclared, finding, _forecasts(dataset, balance))
+
+
+def _otherwise(dataset: Dataset, balance: Any, line: str) -> str:
+    """Say where the file differs from the terms in the ledger, with the `line` that sets its own; or nothing."""
+    cap = parse_budget(dataset.cap)
+    if balance.budget.to_json() != cap.to_json():
+        return (
+            f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}: correct the file, or to "
+            f"raise the cap run `{line} --raise --reason WHY`"
+        )
+    if dataset.unit not in (balance.unit, ONE_RECORD):  # whose default stands for any
+        known, said = balance.unit, dataset.unit
+        return f"one record is {known!r} in the ledger, which never changes, and {said!r} in the file: correct the file"
+    if person_columns_of(balance.person) != dataset.person:
+        protected = balance.person.described() if balance.person else "one row"
+        return f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
+    periods = _other_periods(dataset.period_terms, balance.periods)
+    return f"{periods}: correct the file, or give the dataset these with `{line}`" if periods else ""
 
 
 def _other_periods(said: PeriodTerms | None, known: PeriodTerms | None) -> str:
@@ -129,14 +139,14 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap}{_declaring(dataset, columns)}"
     return (
         f"its table {dataset.private} is not declared{why}, so its runs are refused: run `{line} --ledger "
-        f"{without_password(url)}`" + ("" if declare else ", or deploy with --set-budget")
+        f"{quote(without_password(url))}`" + ("" if declare else ", or deploy with --set-budget")
     )
 
 
 def _declaring(dataset: Dataset, columns: tuple[str, ...]) -> str:
     """Give the options of `pubpriv budget set` that declare the private table, for a person to correct."""
-    groups = "".join(f" --by {name}" for name in _group_columns(dataset))
-    return f" --private {dataset.private} --columns {','.join(columns) or 'NAMES'}{groups}"
+    groups = "".join(f" --by {quote(name)}" for name in _group_columns(dataset))
+    return f" --private {quote(dataset.private)} --columns {quote(','.join(columns) or 'NAMES')}{groups}"
 
 
 def _group_columns(dataset: Dataset) -> tuple[str, ...]:

@@ -26,4 +26,5 @@ def left_out(size: Size, whole: float) -> tuple[str, ...]:
     """Say which share of the rows lacks values; nothing where n was released, for that is of whole rows alone."""
     if size.sd or whole >= size.rows:
         return ()
-    return (f"about {1 - whole / size.rows:.2g} of the private rows have a missing or infinite value and are left out",)
+    share = 1 - whole / size.rows
+    return (f"about {100 * share:.3g}% of the private rows have a missing or infinite value and are left out",)

@@ -293,7 +293,7 @@ _CAPS = ZeroConcentratedDP(1), ApproximateDP(1, "1e-6")
 
 def _enough(case: Case, does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
-    size = _least(lambda value: _holds(does, n, Purse.of(budget.resized(value))), *budget.searched)
+    size = least_where(lambda value: _holds(does, n, Purse.of(budget.resized(value))), *budget.searched)
     return _Enough(
         _enough_rows(case, does, budget),
         None if size is None else budget.resized(_up(size, 2)).written(),
@@ -302,7 +302,7 @@ def _enough(case: Case, does: Callable[[int, Purse], bool], n: int, budget: Budg
 
 def _enough_rows(case: Case, does: Callable[[int, Purse], bool], budget: Budget) -> int | None:
     purse = Purse.of(budget)
-    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, case.most_rows)
+    rows = least_where(lambda value: _holds(does, math.ceil(value), purse), 2.0, case.most_rows)
     return None if rows is None else math.ceil(_up(rows, 3))
 
 
@@ -328,8 +328,8 @@ def _holds(does: Callable[[int, Purse], bool], n: int, purse: Purse) -> bool:
         return False
 
 
-def _least(holds: Callable[[float], bool], low: float, high: float) -> float | None:
-    """The least value from which `holds`, to 1%, by bisection in the logarithm; None if `high` does not."""
+def least_where(holds: Callable[[float], bool], low: float, high: float) -> float | None:
+    """Find the least value from `low` on that `holds`, to 1%, by bisection in the logarithm; None: not even `high`."""
     if not holds(high):
         return None
     while high > 1.01 * low:

@@ -8,7 +8,7 @@ from collections.abc import Set
 from datetime import timedelta
 
 from prefect.automations import Automation
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
@@ -60,7 +60,8 @@ def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]
         Names of the automations that were made or changed.
     """
     wanted = [_pause(), _crash(heartbeat_seconds), _stuck(), run_again(_OURS)]
-    return [automation.name for automation in wanted if _ensure(automation)]
+    with get_client(sync_client=True) as client:
+        return [automation.name for automation in wanted if _ensure(client, automation)]
 
 
 def _pause() -> AutomationCore:
@@ -118,20 +119,19 @@ def _crashed(why: str) -> ChangeFlowRunState:
     return ChangeFlowRunState(name=None, state=StateType.CRASHED, message=why, force=False)
 
 
-def _ensure(wanted: AutomationCore) -> bool:
+def _ensure(client: SyncPrefectClient, wanted: AutomationCore) -> bool:
     """Make it, or make the one of this name like it; say whether that changed anything."""
-    with get_client(sync_client=True) as client:
-        known = client.read_automations_by_name(wanted.name)
-        if not known:
-            client.create_automation(wanted)
-            return True
-        first, *others = known
-        for other in others:  # two that were made at the same moment
-            client.delete_automation(other.id)
-        if content(first) == content(wanted):
-            return False
-        client.update_automation(first.id, wanted.model_copy(update={"enabled": first.enabled}))
+    known = client.read_automations_by_name(wanted.name)
+    if not known:
+        client.create_automation(wanted)
         return True
+    first, *others = known
+    for other in others:  # two that were made at the same moment
+        client.delete_automation(other.id)
+    if content(first) == content(wanted):
+        return False
+    client.update_automation(first.id, wanted.model_copy(update={"enabled": first.enabled}))
+    return True
 
 
 def content(automation: AutomationCore | Automation) -> object:

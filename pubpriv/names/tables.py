@@ -38,6 +38,9 @@ IN_MEMORY = "frame://"
 _KINDS = {"Parquet": (".parquet", ".pq"), "CSV": (".csv",), "Feather": (".feather", ".arrow", ".ipc")}
 """Kinds of files that hold tables, by what their names end with."""
 
+OTHER_ENDS = f"names of other tables end with .csv, {', '.join(_KINDS['Feather'][:-1])} or {_KINDS['Feather'][-1]}"
+"""What a message adds on a file that is no Parquet table, and is taken for one where its name says nothing."""
+
 _ENDS = tuple(end for ends in _KINDS.values() for end in ends)
 
 _HIDDEN = (".", "_")

@@ -36,6 +36,8 @@ _LARGEST_MU_SQUARED, _LARGEST_EPSILON = 100, 100
 
 _DISCRETE: dict[str, Any] = {"value_discretization_interval": _INTERVAL, "pessimistic_estimate": True}
 _ROUNDS, _MARGIN = 8, 1.01
+"""How often a figure is asked for again, at a delta less what the noise's steps take, and how much more room than they
+took is left: epsilon grows a little in return."""
 
 _PLD_LABEL = (
     "a figure for the steps that were taken, as if they had been fixed in advance; "

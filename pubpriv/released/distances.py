@@ -17,6 +17,9 @@ import numpy as np
 
 from pubpriv.errors import InvalidInput
 
+_Component = tuple[np.ndarray, np.ndarray]
+"""Mean (d,) and covariance (d, d)."""
+
 
 @dataclass(frozen=True)
 class _Between:
@@ -71,9 +74,8 @@ def dist_gmm(first: Any, second: Any) -> _Between:
     Raises:
         InvalidInput: shapes that differ, a number that is not finite, or a covariance that is no covariance.
     """
-    weights, one, other = _pair(first, second)
-    k = len(weights)
-    apart = [[_apart(*one(i), *other(j)) for j in range(k)] for i in range(k)]
+    weights, ones, others = _pair(first, second)
+    apart = [[_apart(*one, *other) for other in others] for one in ones]
     lower = np.array([[bounds.lower for bounds in row] for row in apart])
     upper = np.array([[bounds.upper for bounds in row] for row in apart])
     return _Between(*(_bottleneck_matching(np.maximum(weights, bounds)).cost for bounds in (lower, upper)))
@@ -92,9 +94,8 @@ def dist_param(first: Any, second: Any) -> float:
     Raises:
         InvalidInput: shapes that differ, a number that is not finite, or a covariance that is no covariance.
     """
-    weights, one, other = _pair(first, second)
-    k = len(weights)
-    costs = np.array([[_parameters(*one(i), *other(j)) for j in range(k)] for i in range(k)])
+    weights, ones, others = _pair(first, second)
+    costs = np.array([[_parameters(*one, *other) for other in others] for one in ones])
     return _bottleneck_matching(np.maximum(weights, costs)).cost
 
 
@@ -192,8 +193,8 @@ def _relative(
     return (mean_2 - mean_1) @ vectors, np.maximum(values, np.finfo(float).tiny)
 
 
-def _pair(first: Any, second: Any) -> tuple[np.ndarray, Any, Any]:
-    """(weight differences (k, k), component i of the first, component j of the second), checked."""
+def _pair(first: Any, second: Any) -> tuple[np.ndarray, list[_Component], list[_Component]]:
+    """(weight differences (k, k), components of the first, components of the second), checked."""
     parts = []
     for mixture in (first, second):
         weights = _numbers(mixture.weights, "weights")
@@ -208,8 +209,8 @@ def _pair(first: Any, second: Any) -> tuple[np.ndarray, Any, Any]:
         )
     return (
         np.abs(weights_1[:, None] - weights_2[None, :]),
-        lambda i: (means_1[i], covariances_1[i]),
-        lambda j: (means_2[j], covariances_2[j]),
+        list(zip(means_1, covariances_1, strict=True)),
+        list(zip(means_2, covariances_2, strict=True)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
@@ -24,9 +24,8 @@ class Mixture:
     @classmethod
     def of(cls, weights: Any, means: Any, covariances: Any) -> "Mixture":
         """Make a mixture from arrays."""
-        lists = (np.asarray(values, dtype=float).tolist() for values in (weights, means, covariances))
-        w, m, c = lists
-        return cls(tuple(w), tuple(map(tuple, m)), tuple(tuple(map(tuple, rows)) for rows in c))
+        w, m, c = (np.asarray(values, dtype=float) for values in (weights, means, covariances))
+        return cls(tuple(w.tolist()), row_tuples(m), tuple(map(row_tuples, c)))
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -215,7 +215,7 @@ def test_kept_blocks_that_are_overwritten(monkeypatch):
             yield from self.memory[self.number]
 
     def chunks(self):
-        return [Careless(chunk, self._memory, number) for number, chunk in enumerate(self._table.chunks())]
+        return [Careless(chunk, self._held[1], number) for number, chunk in enumerate(self._table.chunks())]
 
     monkeypatch.setattr(_Remembered, "chunks", chunks)
     detail = broken(FILE)["Counts"]

@@ -279,6 +279,12 @@ def test_a_failure_that_quotes_its_cause(monkeypatch):
     assert "quotes no cell" in broken
 
 
+def test_a_failure_that_keeps_variables_of_the_look(monkeypatch):
+    """Exact totals were in one, for whoever reports crashes."""
+    monkeypatch.setattr(the_door, "without_trace", lambda action: action())
+    assert "keeps no variable" in promises()["a failure has one text and no refund"]
+
+
 # -- recording ------------------------------------------------------------------------------------------------
 
 

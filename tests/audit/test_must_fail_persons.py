@@ -13,8 +13,10 @@ import pytest
 from pubpriv.audit import _hidden, _persons
 from pubpriv.curator import Curator
 from pubpriv.data import frames, id_pass, person_table, placement, tables
-from pubpriv.data.questions import PersonSizes, Radial
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts, PersonSizes, Radial
 from pubpriv.data.questions.per_person import PerPerson
+from pubpriv.data.regions import Shells
 from pubpriv.errors import InvalidInput
 from pubpriv.ledger import questions as ledger
 
@@ -108,21 +110,27 @@ def test_a_map_that_depends_on_the_place(monkeypatch):
     assert "rows of others add what they added" in promise("places", _persons._placed(0))
 
 
-def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(monkeypatch):
-    """The trial on public columns, which every question of persons passes first."""
+_COLUMNS = 5
+_TRIANGULAR = Frame.of(np.zeros(_COLUMNS), np.tril(np.ones((_COLUMNS, _COLUMNS))))
+
+
+@pytest.mark.parametrize("shape", [(1, _COLUMNS), (_COLUMNS, _COLUMNS), (2, 2), (3, _COLUMNS)], ids=str)
+def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(monkeypatch, shape):
+    """The trial on public columns, which every question of persons passes first: of halves of triangular maps, too."""
     right = np.matmul
 
     def matmul(a, b, **more):
         found = right(a, b, **more)
-        found[:, 1::2] *= 1 + 2.0**-52
+        if a.shape == shape:
+            found[:, 1::2] *= 1 + 2.0**-52
         return found
 
     placement._same_everywhere.cache_clear()
     monkeypatch.setattr(placement.np, "matmul", matmul)
-    counts = next(e for e in _persons.examples() if e.name == "counts-everything")
+    counts = Counts(Shells(_TRIANGULAR, (1.0,)), 1)
     try:
         with pytest.raises(InvalidInput, match="on the place of a record"):
-            placement.check_places(PerPerson(counts.question, 1, 64), 2)
+            placement.check_places(PerPerson(counts, 1, 64), _COLUMNS)
     finally:
         monkeypatch.undo()
         placement._same_everywhere.cache_clear()

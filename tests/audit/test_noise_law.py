@@ -9,6 +9,7 @@ from pubpriv.audit import _noise_law
 from pubpriv.audit._noise_law import _DRAWS, _answered, _at_scales, _Batches, _faults_of
 from pubpriv.data import questions as closed_list
 from pubpriv.data.questions import ClippedSums, Counts
+from pubpriv.privacy.ahead import DrawnAhead
 from pubpriv.privacy.noise import OperatingSystemNoise, SimulatedNoise
 
 DRAWN = np.random.default_rng(5).normal(size=_DRAWS)
@@ -136,3 +137,12 @@ def test_noise_that_an_answer_changes_is_seen(batches):
     assert halved.found > 1
     repeated = _answered("Repeated", as_kind(Repeated, "Counts"), batches)
     assert "correlated with itself at distance 1" in repeated.detail
+
+
+def test_noise_that_waits_and_is_handed_out_twice_is_seen(monkeypatch):
+    """New runs take noise that was drawn before it was asked for: that, too, is used once."""
+    assert _noise_law._drawn_ahead().holds
+    monkeypatch.setattr(DrawnAhead, "draw", lambda self, label, part, sd, size: self._waiting[sd, size][0].result())
+    finding = _noise_law._drawn_ahead()
+    assert not finding.holds
+    assert "handed out twice" in finding.detail

@@ -1,5 +1,7 @@
 """Bad input: one clear line, exit code 2 (3 for a refused budget), nothing spent, nothing held, nothing written."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -256,12 +258,12 @@ def test_another_table_of_the_dataset_is_refused_with_the_line_that_declares_it(
     """A second table of a dataset is refused with a command line that declares it, and that line works."""
     assert fit().code == 0
     (folder / "model.json").unlink()
-    two_groups(2000, seed=3).to_parquet(folder / "newer.parquet")
-    told = refused_fit(private="newer.parquet")
+    two_groups(2000, seed=3).to_parquet(folder / "newer one.parquet")
+    told = refused_fit(private="newer one.parquet")
     line = told.partition("`pubpriv ")[2].partition("`")[0]
     assert line.startswith("budget set visits zcdp:2 ")
-    assert program(*line.split()).code == 0
-    assert fit(private="newer.parquet").code == 0
+    assert program(*shlex.split(line)).code == 0  # as a shell reads it
+    assert fit(private="newer one.parquet").code == 0
 
 
 @pytest.mark.parametrize(

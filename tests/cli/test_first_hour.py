@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,17 @@ def test_a_shell_completes_commands_and_options(folder):
 
 
 # --- a dataset that is registered --------------------------------------------------------------------------
+
+
+def test_what_was_not_registered_is_said_with_the_line_that_does_it(folder, program, monkeypatch):
+    """The commands that come next would be refused, and a file that is there keeps `init` from another try."""
+    told = program("init", "--ledger", URL, "--no-register", *(part for pair in ANSWERS.items() for part in pair))
+    line = told.err.partition("not registered yet: `")[2].partition("`")[0]
+    setting, _, *words = shlex.split(line)
+    assert setting == f"PUBPRIV_LEDGER={URL}"
+    monkeypatch.setenv(*setting.split("=", 1))
+    assert program(*words).code == 0
+    assert program("budget", "show", "people").code == 0
 
 
 def test_init_asks_what_no_option_says(folder, program, monkeypatch):

@@ -73,6 +73,19 @@ def test_what_a_fit_says_does_not_depend_on_how_many_rows_a_month_has(place, pro
     assert (place / "m.json").read_bytes() == model
 
 
+@pytest.mark.parametrize(("kind", "why"), [("mean", "would tell little more"), ("gaussian", "rows are too few")])
+def test_a_month_of_too_few_rows_is_an_answer_that_is_paid_for(place, program, kind, why):
+    """Its rows were counted, so exit code 2 (nothing was spent) would be wrong; what was held goes back."""
+    told = program("fit", kind, *RUN, "--period", "2026-05", "--out", "m.json")
+    assert told.code == 4
+    assert why in told.err
+    assert "counting them is paid for" in told.err
+    spent = json.loads(program("budget", "show", "visits", "--json", "--ledger", URL).out)
+    assert (spent["open_runs"], spent["held"]) == ({}, 0)
+    assert 0 < spent["periods"]["each"]["2026-05"]["spent"] <= 0.004
+    assert (place / "m.json").exists() is False
+
+
 def test_refusals_come_before_anything_is_spent(place, program):
     """A month without room, one that has not ended, another unit, another column, a dataset without periods."""
     fit = ("fit", "mean", *RUN, "--out", "m.json")

@@ -124,7 +124,9 @@ def test_a_plan_takes_the_number_of_persons(place, program, monkeypatch):
     monkeypatch.setenv("PUBPRIV_LEDGER", URL)
     counted = program("plan", "mean", *TABLE, "--public", "public.csv", "--columns", "a,b", "--budget", "zcdp:0.2")
     assert (counted.code, "is private" in counted.err) == (2, True)
-    told = program("plan", "mean", "--persons", "600", "--public", "public.csv", "--budget", "zcdp:0.2", "--json")
+    plan = ("plan", "mean", "--persons", "600", "--public", "public.csv", "--columns", "a,b", "--budget", "zcdp:0.2")
+    told = program(*plan, "--json")
+    assert program(*plan, "--json", "--dataset", "visits").out == told.out
     plan = json.loads(told.out)
     assert [step["label"] for step in plan["steps"]][:2] == ["person/sizes", "person/rows"]
     assert sum(step["share"] for step in plan["steps"]) == pytest.approx(1)

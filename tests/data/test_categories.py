@@ -41,6 +41,14 @@ def test_a_text_has_the_place_that_it_has_in_the_list(kind):
     assert coded(array.slice(6), REGION) == []
 
 
+def test_a_text_of_a_dictionary_of_views_has_its_place():
+    """As polars' categories are, and whatever bytes one of them is made of."""
+    found = pa.array([b"west", b"south", b"\xff\xfe", b"north"]).cast(pa.binary_view())
+    views = pa.Array.from_buffers(pa.string_view(), len(found), found.buffers())
+    array = pa.DictionaryArray.from_arrays(pa.array([1, None, 3, 2, 0], pa.uint32()), views)
+    assert coded(array, REGION) == [1, None, 0, None, None]
+
+
 def test_integers_and_truths_are_told_in_words():
     """Whatever width an integer has; 1 is not true."""
     by = ByCategory("store", ("5", "-1", "18446744073709551615"))

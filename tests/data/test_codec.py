@@ -10,7 +10,7 @@ from helpers.neighbours import QUESTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubpriv.data.codec import from_json, public_value, rebuilt, to_json
+from pubpriv.data.codec import from_json, public_value, rebuilt, row_tuples, to_json
 from pubpriv.data.columns import Column
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram
@@ -215,3 +215,12 @@ def test_a_class_of_one_module_is_stored_without_its_underscore():
 
     assert to_json(_KeptToItself(0.5)) == {"type": "KeptToItself", "value": 0.5}
     assert from_json({"type": "KeptToItself", "value": 0.5}) == _KeptToItself(0.5)
+
+
+@pytest.mark.parametrize("array", [np.array([[0.1, 1e-300], [-0.0, 3.0]]), np.zeros((0, 2)), np.arange(3)[:, None]])
+def test_an_array_is_held_as_tuples_of_plain_numbers(array):
+    """The same bits, in no numpy type; integers stay integers."""
+    held = row_tuples(array)
+    assert np.array(held, dtype=array.dtype).reshape(array.shape).tobytes() == array.tobytes()
+    assert {type(value) for row in held for value in row} <= {float, int}
+    assert through_text(held) == held

@@ -35,6 +35,21 @@ def frames():
     }
 
 
+def test_no_category_of_one_row_keeps_a_table_from_being_opened():
+    """A number among texts was one: whoever opened tables learned for nothing whether a row had one."""
+    by = ByCategory("who", ("y", "5"))
+    for odd in ("z", 5, 2**70, None, b"z", 0.5, True):
+        who = pd.Series(["x", "y", odd], dtype="category")
+        table = pp.PrivateTable.open(FRAME[:3].assign(who=who), ["a"], by=by, name="p")
+        codes = next(table.chunks()[0].blocks())[1, :3]
+        assert np.array_equal(codes, [np.nan, 0, 1 if odd == 5 else np.nan], equal_nan=True)
+        keys = []
+        for kind in ("category", object):
+            table = pp.PrivateTable.open(FRAME[:3].assign(who=who.astype(kind)), ["a"], person="who", name="p")
+            keys.append(next(table.chunks()[0].keys()).tolist())
+        assert keys[0] == keys[1]
+
+
 @pytest.mark.parametrize("library", ["polars", "polars, in pieces", "duckdb"])
 def test_frames_of_other_libraries_hold_the_same_rows(library):
     """Private and public, in the row and in the person unit: what pandas gives."""

@@ -48,6 +48,14 @@ def test_a_null_of_a_dictionary_is_nobodys():
     assert [int(key != 0) for key in keys_of([ids])] == [1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()], ids=str)
+def test_ids_of_a_dictionary_of_views_are_the_texts_that_they_stand_for(kind):
+    """As polars' categories are: such a run was paid for, and could not be answered."""
+    texts, places = ["a", None, "longer than a view holds"], pa.array([2, 0, None, 1], pa.uint32())
+    ids = pa.DictionaryArray.from_arrays(places, pa.array(texts, pa.large_binary()).cast(kind))
+    assert keys_of([ids]).tolist() == keys_of([pa.array([texts[2], "a", None, None])]).tolist()
+
+
 @pytest.mark.parametrize(
     "others",
     [

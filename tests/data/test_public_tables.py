@@ -134,6 +134,43 @@ def test_a_file_whose_cells_semicolons_separate_is_told_from_one_that_lacks_a_co
             opened.open(tmp_path / "t.csv", ["b"])
 
 
+MESSY = {
+    "trailing.csv": (b"a,b\n1,10,\n2,20,\n", "lines of the public table have more cells than its header"),
+    "latin.csv": ("größe,b\n1,2\n".encode("latin-1"), "is no text in UTF-8: save it in that encoding"),
+    "tabs.csv": (b"a\tb\n1\t2\n", "its cells seem to be separated by tabs"),
+    "empty.csv": (b"a,b\n1,\n2,\n", "a finite value: of 'b' none is, so name other columns"),
+    "packed.csv.gz": (b"\x1f\x8b\x08", r"as Parquet: .*; names of other tables end with .csv, .feather, .arrow or"),
+}
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_what_is_wrong_with_a_messy_file_is_said(name, tmp_path):
+    """Commas that end lines would move each cell one column on; other encodings, separators and packed files."""
+    (tmp_path / name).write_bytes(MESSY[name][0])
+    with pytest.raises(InvalidInput, match=MESSY[name][1]):
+        PublicTable.open(tmp_path / name, ["a", "b"])
+
+
+def test_files_that_do_not_fit_together_are_no_reason_to_speak_of_names(tmp_path):
+    """A folder of Parquet files is taken for what it is."""
+    for number, cells in enumerate(([1], ["x"])):
+        pd.DataFrame({"a": cells}).to_parquet(tmp_path / f"{number}.parquet")
+    with pytest.raises(InvalidInput, match=r"as Parquet: .*incompatible types") as caught:
+        PublicTable.open(tmp_path, ["a"])
+    assert "names of other tables" not in str(caught.value)
+
+
+def test_columns_of_a_frame_without_a_type_are_numbers_where_all_their_cells_are():
+    """As databases hand them over; texts and truths among them are none, and names are texts."""
+    cells = [[1, 2.5], [None, Decimal("3.5")], [np.int64(4), 4]]
+    assert PublicTable.open(pd.DataFrame(cells, columns=["a", "b"], dtype=object)).rows.tolist() == [[1, 2.5], [4, 4]]
+    for other in ("4", True):
+        with pytest.raises(InvalidInput, match="not a number"):
+            PublicTable.open(pd.DataFrame([[1], [other]], columns=["a"], dtype=object), ["a"])
+    with pytest.raises(InvalidInput, match="a column is named by a text, not by 0"):
+        PublicTable.open(pd.DataFrame([[1.0]]), [0])
+
+
 def test_a_column_that_is_there_twice_is_named(tmp_path):
     """In a frame and in a Parquet file."""
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])

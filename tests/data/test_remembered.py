@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -227,6 +228,21 @@ def test_lengths_take_no_more_room_than_the_rows(table):
     frames = tuple(Frame.of(np.array([0.1 * j, 0.0]), np.array([[1.0, 0.2], [0.3, 0.9]])) for j in range(3))
     cells = Cells(frames, (0.0,) * 3)
     scan(kept, LiftedGram.priced(cells, frames, (2.0,) * 3, Fraction(1), GRAM_SHARES))
-    assert kept._norms == {}
+    assert kept._held[2] == {}
     scan(kept, about(frames[0])[0])
-    assert [[*norms] for norms in kept._norms.values()] == [[frames[0]]] * 4
+    assert [[*norms] for norms in kept._held[2].values()] == [[frames[0]]] * 4
+
+
+def test_chunks_of_one_look_share_one_memory(table):
+    """Another thread looks while they are listed: a scan would count rows of both, of files that were replaced."""
+
+    class Interrupted(list):
+        def __iter__(self):
+            for number, chunk in enumerate(list(self[:])):
+                if number == 1:
+                    kept.chunks()
+                yield chunk
+
+    kept, listed = remembering(table), table.chunks()
+    kept._table = mock.Mock(chunks=mock.Mock(side_effect=[Interrupted(listed), *[listed] * 4]))
+    assert len({id(chunk.memory) for chunk in kept.chunks()}) == 1

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from helpers.cli_world import run_program
 
+from pubpriv.cli.operate import _own_ledger
 from pubpriv.deployments.budgets import budget_checks
 from pubpriv.deployments.files import read
 from pubpriv.deployments.model import Dataset
@@ -158,7 +159,7 @@ def test_a_dataset_that_is_not_registered_is_not_deployed(monkeypatch, capsys, t
         code, out, err = command(monkeypatch, capsys, "deploy", tmp_path)
     assert (code, out) == (2, "")
     assert "run `pubpriv budget set visits zcdp:1" in err
-    assert "nothing was deployed: not as their files say are 1 datasets in the ledger" in err
+    assert "nothing was deployed: datasets that are not as their files say: 1 in the ledger; see above" in err
 
 
 def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):
@@ -189,6 +190,30 @@ def test_pruning_needs_files(monkeypatch, capsys):
     code, _, err = command(monkeypatch, capsys, "deploy", "--prune")
     assert code == 2
     assert err.startswith("error: --prune deletes")
+
+
+def test_datasets_are_served_in_the_ledger_that_is_named(monkeypatch, capsys, told, tmp_path):
+    """Served beside the examples they would be given their caps a second time, in the examples' ledger."""
+    code, out, err = command(
+        monkeypatch, capsys, "serve", "--datasets", tmp_path / "visits.yaml", "--home", tmp_path / "home"
+    )
+    assert (code, out) == (2, "")
+    assert "say --no-examples, or unset PUBPRIV_LEDGER" in err
+    assert not (tmp_path / "home").exists()
+    monkeypatch.chdir(tmp_path)
+    for given, path in (("sqlite:///books.db", tmp_path / "books.db"), ("postgresql://me:pw@host/books", None)):
+        monkeypatch.setenv("PUBPRIV_LEDGER", given)  # runs are at work in folders of their own
+        assert _own_ledger(None, no_examples=True) == (given if path is None else f"sqlite:///{path}")
+
+
+def test_a_file_names_the_unit_of_the_ledger(tmp_path, told):
+    """What one record is never changes, so a file that says otherwise describes another dataset."""
+    assert budget_checks([told], set_budget=True)[0].finding.startswith("registered with 1-zCDP")
+    (check,) = budget_checks([told.model_copy(update={"unit": "one visit"})])
+    assert (check.looked, check.right) == (True, False)
+    assert "one record is 'one patient' in the ledger" in check.finding
+    (check,) = budget_checks([told.model_copy(update={"unit": "one record"})])  # what it is if nobody says
+    assert check.finding.startswith("registered with 1-zCDP")
 
 
 def test_a_file_may_protect_persons(tmp_path, told):

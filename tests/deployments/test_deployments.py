@@ -127,10 +127,11 @@ def test_a_release_of_a_table_that_grows_asks_the_period_that_ended_however_late
     assert "rows_of" not in whole.parameters["parameters"]
     assert whole.parameters["parameters"]["skip_if_later_than"] == 23 * 3600
     monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
-    budget_checks([read(file(GROWS))], set_budget=True)
+    here = "s3://bucket/public.parquet", str(tmp_path / "public.parquet")  # what is in a store is looked for there
+    budget_checks([read(file(GROWS.replace(*here)))], set_budget=True)
     with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         assert ledger.periods("visits") == PeriodTerms("day", "arrived", ZeroConcentratedDP("0.5"))
-    (checked,) = budget_checks([read(file(GOOD))])
+    (checked,) = budget_checks([read(file(GOOD.replace(*here)))])
     assert "the file says no periods, the ledger each day" in checked.finding
 
 

@@ -33,6 +33,7 @@ def test_a_table_without_a_whole_row_has_one():
 def test_what_lacks_is_said_where_all_rows_are_known():
     """Where their number was released it is that of whole rows: two counts of them that differ are noise."""
     (text,) = left_out(Size(100), 75.0)
-    assert text.startswith("about 0.25 of the private rows have a missing")
+    assert text.startswith("about 25% of the private rows have a missing")
+    assert left_out(Size(1000), 1.0)[0].startswith("about 99.9% of the private rows")
     assert left_out(Size(100), 100.0) == ()
     assert left_out(Size(100, 4.0), 98.0) == ()

@@ -1,7 +1,6 @@
 """Whole jobs in processes of their own, for tests that kill them: tables, children, and what is left behind."""
 
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -16,6 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
+from helpers.forks import processes
 from helpers.seeded import seed_noise
 from pubpriv import curator
 from pubpriv.data import scan
@@ -25,21 +25,6 @@ from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.runs import RecordedRun
-
-# children are forked from a process that has the libraries and no threads; what they patch dies with them
-processes = multiprocessing.get_context("forkserver")
-_LIBRARIES = (
-    "mpmath opendp.domains opendp.measurements pandas pyarrow.parquet pytest "
-    "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture sqlalchemy.dialects.sqlite"
-)
-processes.set_forkserver_preload(
-    [
-        "pubpriv.estimators.jobs",
-        "pubpriv.estimators.mixture.driver",
-        "pubpriv.privacy.ledger.store",
-        *_LIBRARIES.split(),
-    ]
-)
 
 DATASET, RELEASE_ID = "visits", "r1"
 CAP, ALLOTMENT = "zcdp:2", "zcdp:0.5"

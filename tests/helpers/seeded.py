@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from helpers.forks import processes
 from pubpriv import curator
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.noise import Scale, SimulatedNoise
@@ -28,8 +29,6 @@ def seed_noise() -> None:
 
 def killed(job: Job, label: str) -> int | None:
     """Exit code of the job in a process of its own, which is killed after the charge of the question `label`."""
-    from helpers.jobs import processes  # whose own children have seeded noise
-
     child = processes.Process(target=_dying, args=(job, label))
     child.start()
     child.join(60)

@@ -1,5 +1,6 @@
 """Databases for tests: SQLite files, and a real PostgreSQL on loopback whose files go when the tests end."""
 
+import itertools
 import os
 import secrets
 import shutil
@@ -8,12 +9,15 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+
+from pubpriv.privacy.ledger import Ledger
 
 PASSWORD = "s3cret/pa:ss@word"  # what a careless URL would break on
 KINDS = ("sqlite", "postgresql")
@@ -49,10 +53,59 @@ def running_postgres() -> Iterator["Postgres"]:
         server.remove()
 
 
-class Postgres:
+class Store(ABC):
+    """Where ledgers of tests are."""
+
+    def __init__(self) -> None:
+        self._originals: dict[Callable[[str], None], str] = {}
+
+    @abstractmethod
+    def new_url(self) -> str:
+        """The URL of a ledger that does not exist yet."""
+
+    @abstractmethod
+    def _copy(self, url: str) -> str:
+        """The URL of a copy of a ledger that nobody has open."""
+
+    def copied(self, make: Callable[[str], None]) -> str:
+        """The URL of a ledger as `make` makes it at a new URL: once, for to copy one takes a tenth of the time."""
+        if make not in self._originals:
+            url = self.new_url()
+            make(url)
+            self._originals[make] = url
+        return self._copy(self._originals[make])
+
+
+def empty(url: str) -> None:
+    """Make a ledger without datasets."""
+    Ledger.open(url).close()
+
+
+class Files(Store):
+    """SQLite, each ledger in a folder of its own that is not there yet."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder, self._numbers = folder, itertools.count()
+
+    def _new_path(self) -> Path:
+        return self._folder / str(next(self._numbers)) / "ledger.db"
+
+    def new_url(self) -> str:
+        return f"sqlite:///{self._new_path()}"
+
+    def _copy(self, url: str) -> str:
+        path = self._new_path()
+        path.parent.mkdir()
+        shutil.copy(url.removeprefix("sqlite:///"), path)
+        return f"sqlite:///{path}"
+
+
+class Postgres(Store):
     """A cluster of its own: password authentication, loopback only, fsync on."""
 
     def __init__(self, programs: Path) -> None:
+        super().__init__()
         self.programs = programs
         self._folder = Path(tempfile.mkdtemp(prefix="pubpriv-postgres-", dir=_where()))
         with socket.socket() as probe:
@@ -121,9 +174,16 @@ class Postgres:
 
     def new_url(self) -> str:
         """The URL of a new, empty database."""
+        return self._create()
+
+    def _copy(self, url: str) -> str:
+        return self._create(sa.make_url(url).database)
+
+    def _create(self, original: str | None = "template1") -> str:
+        """The URL of a database like another one; as files, which takes a third of the time."""
         name = f"ledger_{secrets.token_hex(6)}"
         with raw(self.url("postgres"), isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(sa.text(f"CREATE DATABASE {name}"))
+            connection.execute(sa.text(f"CREATE DATABASE {name} TEMPLATE {original} STRATEGY FILE_COPY"))
         return self.url(name)
 
 

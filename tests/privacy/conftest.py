@@ -1,6 +1,4 @@
-"""Ledgers in both kinds of database: what a test asks of `new_ledger_url` it shows of SQLite and of PostgreSQL."""
-
-import itertools
+"""Ledgers in both kinds of database: what a test asks of `store` it shows of SQLite and of PostgreSQL."""
 
 import pytest
 from helpers import stores
@@ -8,13 +6,22 @@ from helpers import stores
 from pubpriv.privacy.ledger.witness import VARIABLE
 
 
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """Ledgers in SQLite files."""
+    return stores.Files(tmp_path_factory.mktemp("ledgers"))
+
+
 @pytest.fixture(params=stores.KINDS)
-def new_ledger_url(request, tmp_path):
-    """Makes URLs of ledgers that do not exist yet."""
-    if request.param == "postgresql":
-        return request.getfixturevalue("postgres").new_url
-    numbers = itertools.count()
-    return lambda: f"sqlite:///{tmp_path / 'folder' / f'ledger-{next(numbers)}.db'}"
+def store(request):
+    """Where ledgers are."""
+    return request.getfixturevalue({"sqlite": "files", "postgresql": "postgres"}[request.param])
+
+
+@pytest.fixture
+def new_ledger_url(store):
+    """Makes URLs of ledgers without datasets."""
+    return lambda: store.copied(stores.empty)
 
 
 @pytest.fixture

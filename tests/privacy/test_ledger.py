@@ -157,6 +157,12 @@ def test_a_dataset_must_be_registered(ledger):
             ledger.register(name, budget=ZeroConcentratedDP(1))
 
 
+def test_a_path_is_no_table(ledger):
+    """It names no columns, so the table is to be opened first."""
+    with pytest.raises(InvalidInput, match=r"table=PrivateTable\.open\("):
+        ledger.register("visits", budget="zcdp:1", table="patients.csv")
+
+
 def test_a_table_belongs_to_one_dataset(ledger):
     """Undeclared columns print the line that declares them; another name for the table is refused."""
     ledger.bind("visits", Table("/data/visits.parquet"))

@@ -1,6 +1,5 @@
 """Many processes on one ledger: as many charges as there is room for, one answer a key, and no other error."""
 
-import multiprocessing
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
+from helpers.forks import processes
 
 from pubpriv.errors import BudgetExceeded, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP
@@ -19,11 +19,6 @@ EVENT = GaussianEvent(Fraction(2, 40), ((1 << 30, 1),))
 """Costs a fortieth of the budget."""
 
 QUESTION = {"type": "Counts"}
-
-# children are forked from a process that has the libraries and no threads
-processes = multiprocessing.get_context("forkserver")
-_LIBRARIES = "alembic.command mpmath psycopg pytest sqlalchemy.dialects.postgresql.psycopg sqlalchemy.dialects.sqlite"
-processes.set_forkserver_preload(["pubpriv.privacy.ledger.store", *_LIBRARIES.split()])
 
 
 @dataclass(frozen=True)
@@ -121,18 +116,17 @@ def _forty_of_sixty_four(outcomes, url):
         ledger.verify("visits")
 
 
-@pytest.mark.parametrize(
-    "new_ledger_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_sixty_four_processes_race_for_room_for_forty_charges(one_run):
     """Exactly forty get in, the others get the refusal and nothing else, and the books agree."""
     _forty_of_sixty_four(_in_parallel(_charge_one_run, one_run, 64), one_run)
 
 
 @pytest.mark.slow
-def test_sixty_four_runs_race_for_room_for_forty(ledger_url):
+def test_sixty_four_runs_race_for_room_for_forty(store):
     """The same for holds, on a ledger that does not exist when they begin."""
-    _forty_of_sixty_four(_in_parallel(_open_a_run, ledger_url, 64), ledger_url)
+    url = store.new_url()
+    _forty_of_sixty_four(_in_parallel(_open_a_run, url, 64), url)
 
 
 def test_sixteen_processes_ask_one_key(one_run):
@@ -185,10 +179,10 @@ def _bind(racer):
         return _attempt(lambda: ledger.bind("ab"[racer.number % 2], _Table()))
 
 
-def test_threads_make_one_ledger(ledger_url):
+def test_threads_make_one_ledger(store):
     """Several threads of one process may open a ledger that does not exist yet."""
     with ThreadPoolExecutor(4) as threads:
-        opened = list(threads.map(Ledger.open, [ledger_url] * 4))
+        opened = list(threads.map(Ledger.open, [store.new_url()] * 4))
     assert [ledger.datasets() for ledger in opened] == [[]] * 4
     for ledger in opened:
         ledger.close()

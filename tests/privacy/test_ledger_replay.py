@@ -31,10 +31,9 @@ COLUMNS = [
 ]
 
 
-@pytest.fixture
-def url(ledger_url):
-    """A ledger with runs of two kinds: a charge with an answer, one without, and a closed run."""
-    with Ledger.open(ledger_url) as ledger:
+def two_runs(url):
+    """Make a ledger with runs of two kinds: a charge with an answer, one without, and a closed run."""
+    with Ledger.open(url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
         ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
         ledger.run("visits", "r").start("mean", "{}", "hash", None)
@@ -46,7 +45,12 @@ def url(ledger_url):
         ledger.run("visits", "s").charge("a", QUESTION, gaussian("0.001"))
         ledger.run("visits", "s").close("done")
         ledger.verify("visits", expected_head=ledger.balance("visits").chain_head)
-    return ledger_url
+
+
+@pytest.fixture
+def url(store):
+    """A ledger of its own like that of `two_runs`."""
+    return store.copied(two_runs)
 
 
 def rewrite(url, change):

@@ -23,8 +23,8 @@ from pubpriv.privacy.ledger.views import NamedTable
 QUESTION = {"type": "Other"}
 MONTHS = ("2026-01", "2026-02", "2026-03", None)
 
-in_sqlite = pytest.mark.parametrize("new_ledger_url", ["sqlite"], indirect=True)
-in_postgresql = pytest.mark.parametrize("new_ledger_url", ["postgresql"], indirect=True)
+in_sqlite = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+in_postgresql = pytest.mark.parametrize("store", ["postgresql"], indirect=True)
 
 
 def spend(ledger, release_id, rho="0.1", dataset="visits"):

@@ -18,7 +18,8 @@ from statistics import median
 
 import numpy as np
 import pytest
-from helpers.jobs import DATASET, RELEASE_ID, differences, ledger_at, looked_at, make_tables, processes, register, run
+from helpers.forks import processes
+from helpers.jobs import DATASET, RELEASE_ID, differences, ledger_at, looked_at, make_tables, register, run
 
 from pubpriv.estimators.steps import Runner, watcher
 

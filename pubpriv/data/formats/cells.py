@@ -12,7 +12,7 @@ import numpy as np
 
 from pubpriv.data._arrow import numbers_of, validity_of
 
-_NUMBER = re.compile(rb"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_NUMBER = re.compile(rb"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _USUAL = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$"
 """Numbers as programs write them, which every Arrow reads: it rounds correctly, as Python does."""
 

@@ -112,20 +112,33 @@ def _of_arrow(frame: Any, columns: Set[str]) -> Any:
 
 
 def _of_pandas(frame: Any, columns: Set[str]) -> Any:
-    """The same, each column by its type: of objects and of texts those are taken that may be ids."""
+    """The same, each column by its type: of objects, texts and categories of these those are taken that may be ids."""
     import pandas as pd
     import pyarrow as pa
+
+    def is_text(kind: Any) -> bool:
+        return pd.api.types.is_object_dtype(kind) or isinstance(kind, pd.StringDtype)
 
     def column(place: int) -> Any:
         series = frame.iloc[:, place]
         if frame.columns[place] not in columns:
             return pa.nulls(len(series))
-        if series.dtype == object or isinstance(series.dtype, pd.StringDtype):
-            return pa.array([_text(cell) for cell in series], pa.binary())
+        if is_text(series.dtype):
+            return _texts(series)
+        if isinstance(series.dtype, pd.CategoricalDtype) and is_text(series.cat.categories.dtype):
+            codes = series.cat.codes.to_numpy()
+            return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), _texts(series.cat.categories))
         return pa.Array.from_pandas(series)
 
     names = [str(name) for name in frame.columns]
     return pa.Table.from_arrays([column(place) for place in range(len(names))], names=names)
+
+
+def _texts(cells: Any) -> Any:
+    """An Arrow array of ids as bytes."""
+    import pyarrow as pa
+
+    return pa.array([_text(cell) for cell in cells], pa.binary())
 
 
 def _text(cell: Any) -> bytes | None:

@@ -193,6 +193,8 @@ def bounding_sd(question: Question, part: str) -> float:
 
 
 _SDS, _TAIL = 64, 0.55
+"""Sds that noise never reaches, in 64 bits, where it has no reach of its own; and how much longer a coordinate of
+radial noise is, see `bounding_sd`."""
 
 
 def _of_record(question: Any) -> Any:

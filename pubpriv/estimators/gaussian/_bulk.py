@@ -11,9 +11,10 @@ from pubpriv.data.frames import Frame
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import Fitted
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import MOST_ODD, ODD_WIDTHS
 from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, count_lengths
-from pubpriv.estimators.gaussian.tail_belief import PublicShape, lattice_shift
+from pubpriv.estimators.gaussian.tail_belief import lattice_shift
 from pubpriv.estimators.steps import Execution, step
 
 _SCALES = np.exp(np.linspace(-0.3, 0.3, 61))

@@ -9,8 +9,10 @@ import math
 
 import numpy as np
 
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators._lengths import gaussian_shares, length_quantile
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shells import (
     BINS_INSIDE,
     FINE,
@@ -23,7 +25,7 @@ from pubpriv.estimators.gaussian._shells import (
     middle_squares,
 )
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.gaussian.tail_belief import PublicShape, believe, best_radius, lattice_shift
+from pubpriv.estimators.gaussian.tail_belief import believe, best_radius, lattice_shift
 from pubpriv.estimators.steps import step
 
 _CORE = 0.9
@@ -89,9 +91,7 @@ def cut(
         outer = edges[first::2]
         radii = (radius, *outer.tolist()[1:], float(outer[-1] * RATIO))
         laws, long = believed
-        return Cut(
-            True, scale, excess, tuple(outer.tolist()), radii, tuple(laws.tolist()), tuple(map(tuple, long.tolist()))
-        )
+        return Cut(True, scale, excess, tuple(outer.tolist()), radii, tuple(laws.tolist()), row_tuples(long))
     enough = np.flatnonzero(_within(histogram, records) >= _CORE * records)
     widest = len(edges) - 2 * _FEWEST_SHELLS
     first = min(int(enough[0]) if len(enough) else widest, widest)

@@ -12,6 +12,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._cutting import core_end
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, examine
+from pubpriv.estimators.gaussian._hints import public_hints
 from pubpriv.estimators.gaussian._learner import (
     predicted_errors,
 )
@@ -25,6 +26,8 @@ from pubpriv.estimators.gaussian._plan import (
     table_plan,
 )
 from pubpriv.estimators.gaussian._preconditioner import check_rows, precondition
+from pubpriv.estimators.gaussian._public_shape import PublicShape
+from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import (
     RATIO,
     Cut,
@@ -33,8 +36,7 @@ from pubpriv.estimators.gaussian._shells import (
     histogram_question,
     middle_squares,
 )
-from pubpriv.estimators.gaussian._table_moments import CoreRead, ShellMoments, read_outside
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
+from pubpriv.estimators.gaussian._table_moments import read_outside
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
@@ -52,21 +54,24 @@ class GaussianCase:
         layout: of the columns; degenerate ones have a scale of their own.
         m: public rows.
         target: `auto`, `gaussian` or `moments`.
+        hints: what public rows say of other columns to take.
     """
 
     layout: Layout
     m: int
     target: str
+    hints: tuple[str, ...] = ()
 
     most_rows = MOST_ROWS
 
     @classmethod
     def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
         """Read the case from public rows, which are checked as the driver checks them."""
+        hints = public_hints(public.columns, public.rows)
         if target == "gaussian":
             precondition(public)
-            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target)
-        return cls(examine(public, scale), len(public.rows), target)
+            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target, hints)
+        return cls(examine(public, scale), len(public.rows), target, hints)
 
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
@@ -93,9 +98,9 @@ class GaussianCase:
         return feasible(n, self.d, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Say what the errors assume, and which columns are degenerate."""
+        """Say what the errors assume, which columns are degenerate, and which have a tail that costs."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
-        return (law, *self.layout.notes())
+        return (law, *self.layout.notes(), *self.hints)
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
         """Theorems B.5 and B.12, and what is known without public rows."""
@@ -133,7 +138,7 @@ class GaussianCase:
     def _table_errors(self, n: int, plan: TablePlan) -> tuple[float, float, float]:
         """Give the noise of covariance and mean, of the core of Gaussian rows and the first shell, and what is added.
 
-        The shape of that shell leans to the core's as far as noise makes it (`table_moments`), its size does not. What
+        The shape of that shell leans to the core's as far as noise makes it (`_table_moments`), its size does not. What
         is expected beyond it is added to the variance of each column: more than Gaussian rows have there.
         """
         d, release = self.d, self._expected(n, plan)

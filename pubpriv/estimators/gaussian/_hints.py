@@ -23,9 +23,8 @@ _MENDED = 0.5
 _BELOW = 0.05
 """A Gaussian with the released mean and variance has more than this share where the column cannot be."""
 
-_HEAVY, _BEYOND = 5.0, 0.002
-"""A released fourth moment over that of a variance squared (a Gaussian's is 3), or a share of rows beyond the clip
-radius, that tells of a tail."""
+_BEYOND = 0.002
+"""A share of rows beyond the clip radius that shows a tail."""
 
 
 def log_hints(
@@ -34,13 +33,12 @@ def log_hints(
     mean: np.ndarray,
     covariance: np.ndarray,
     beyond: float = 0.0,
-    kurtosis: np.ndarray | None = None,
 ) -> tuple[str, ...]:
     """Name the columns whose `log1p` would have been estimated better.
 
     A column is named if its public rows are all above -1, have a long tail to the right and lose it in `log1p`, and if
     a released number agrees: the Gaussian with its mean and variance reaches below zero, where the column has hardly a
-    row, or its fourth moment is heavy, or rows lie beyond the clip radius.
+    row, or rows lie beyond the clip radius.
 
     Args:
         columns: their d names; one that is mapped already is not named again.
@@ -48,25 +46,34 @@ def log_hints(
         mean: (d,) released.
         covariance: (d, d) released.
         beyond: share of rows beyond the clip radius that is surely there: what was released less two of its sds.
-        kurtosis: (d,) released fourth central moments over squared variances; None where none were released.
 
     Returns:
         A sentence that names them, and says what to write instead; empty if there are none.
 
     Privacy: none is spent; released numbers and public rows go in.
     """
-    mapped = [column.function is not None for column in parse_columns(tuple(columns))]
     found = [
         name
-        for j, name in enumerate(columns)
-        if not mapped[j]
-        and _loses_its_tail(public[:, j])
-        and (
-            _reaches_below_zero(float(mean[j]), float(covariance[j, j]))
-            or beyond > _BEYOND
-            or (kurtosis is not None and kurtosis[j] > _HEAVY)
-        )
+        for j, name in _tailed(columns, public)
+        if beyond > _BEYOND or _reaches_below_zero(float(mean[j]), float(covariance[j, j]))
     ]
+    return _advice(columns, found)
+
+
+def public_hints(columns: Sequence[str], public: np.ndarray) -> tuple[str, ...]:
+    """Name the columns whose public rows (m, d) alone say that their `log1p` would be estimated better, for a plan."""
+    found = [name for _, name in _tailed(columns, public)]
+    return tuple(f"in the public rows {hint}" for hint in _advice(columns, found))
+
+
+def _tailed(columns: Sequence[str], public: np.ndarray) -> list[tuple[int, str]]:
+    """Places and names of columns that are not mapped yet, and whose public rows (m, d) lose a long tail in `log1p`."""
+    parsed = enumerate(parse_columns(tuple(columns)))
+    return [(j, columns[j]) for j, column in parsed if column.function is None and _loses_its_tail(public[:, j])]
+
+
+def _advice(columns: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
+    """Say what to write instead of the columns that were found; nothing of none."""
     if not found:
         return ()
     instead = ",".join(f"log1p({name})" if name in found else name for name in columns)

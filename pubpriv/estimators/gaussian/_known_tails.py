@@ -13,10 +13,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from pubpriv.data.frames import Frame
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._tail import UNSURE, Shells, Tail, known_to, last_shell, shell_lengths
 from pubpriv.estimators.gaussian.count_laws import drawn_counts
-from pubpriv.estimators.gaussian.tail_belief import MISTAKEN, SCALES, PublicShape, prior, public_odds
-from pubpriv.estimators.gaussian.tail_laws import tail_laws
+from pubpriv.estimators.gaussian.tail_belief import MISTAKEN, prior, public_odds
+from pubpriv.estimators.gaussian.tail_laws import SCALES, tail_laws
 
 _UNLIKE = 3.5
 """A law explains the counts up to so many standard deviations of chi-square."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pubpriv.curator import Answer, Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.tables import PublicTable
@@ -134,7 +134,7 @@ class Fitted:
     ) -> "Fitted":
         """Make one from arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
         even = (covariance + covariance.T) / 2
-        return cls(tuple(mean.tolist()), _rows(even), mean_weight, covariance_weight)
+        return cls(tuple(mean.tolist()), row_tuples(even), mean_weight, covariance_weight)
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def debias(moments: ClippedMoments, accuracy: float) -> Measured:
     return Measured(
         frame=moments.frame,
         mean=tuple(mean.tolist()),
-        covariance=_rows(floored(spread, LEAST_VARIANCE)),
+        covariance=row_tuples(floored(spread, LEAST_VARIANCE)),
         records=moments.records,
         radius=moments.radius,
         mean_sd=moments.mean_sd,
@@ -337,10 +337,6 @@ def _moved(moments: ClippedMoments, median: float) -> Frame:
 def _weight(own: float, other: float, distance: float) -> float:
     """Weight of the other estimate: `own` and `other` are expected squared errors, `distance` the squared distance."""
     return own / (own + max(other, distance - own))
-
-
-def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, matrix.tolist()))
 
 
 def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:

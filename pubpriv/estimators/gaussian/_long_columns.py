@@ -12,10 +12,15 @@ from functools import cache
 import numpy as np
 
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
-from pubpriv.estimators.gaussian.tail_laws import LENGTHS, TailLaw
-
-_HEAVY, _LOGS = (1.0, 2.0, 4.0, 8.0, 16.0), (0.25, 0.4, 0.5, 0.65, 0.8)
-"""Kurtosis of Student's t beyond a Gaussian's, and the standard deviation of the logarithm of a lognormal."""
+from pubpriv.estimators.gaussian.tail_laws import (
+    HEAVY,
+    LENGTHS,
+    LOGS,
+    TailLaw,
+    lognormal_moments,
+    sums_before,
+    t_freedom,
+)
 
 _NODES, _RESTS, _FAR = 240, 160, 6.0
 """Values of the long column, and lengths of the other columns together, that stand for a law; these are so far from
@@ -57,9 +62,8 @@ class _Column:
             free = self.freedom
             top = math.lgamma((free + 1) / 2) - math.lgamma(free / 2) - math.log((free - 2) / 2) / 2
             return np.asarray(top - (free + 1) / 2 * np.log1p(z**2 / (free - 2)))
-        w = math.exp(self.log**2)
-        spread = math.sqrt((w - 1) * w)
-        place = np.maximum(z * spread + math.sqrt(w), 1e-3)
+        mean, spread = lognormal_moments(self.log)
+        place = np.maximum(z * spread + mean, 1e-3)
         logs = np.log(place)
         return np.asarray(-((logs / self.log) ** 2) / 2 - logs + math.log(spread / self.log))
 
@@ -108,7 +112,7 @@ class LongColumn:
 @cache
 def _columns() -> tuple[_Column, ...]:
     """Give the laws of the long column."""
-    return (*(_t(excess) for excess in _HEAVY), *(_lognormal(sd) for sd in _LOGS))
+    return (*(_t(excess) for excess in HEAVY[1:]), *(_lognormal(sd) for sd in LOGS))  # the first is hardly long
 
 
 def _standard(values: np.ndarray, weights: np.ndarray, freedom: float, log: float) -> _Column:
@@ -121,7 +125,7 @@ def _standard(values: np.ndarray, weights: np.ndarray, freedom: float, log: floa
 
 def _t(excess: float) -> _Column:
     steps = np.linspace(-1, 1, _NODES) * math.asinh(_FURTHEST)
-    values, freedom = np.sinh(steps), 4 + 6 / excess
+    values, freedom = np.sinh(steps), t_freedom(excess)
     return _standard(values, np.cosh(steps) * (1 + values**2 / freedom) ** (-(freedom + 1) / 2), freedom, 0.0)
 
 
@@ -147,14 +151,12 @@ def _among(d: int, column: _Column) -> LongColumn:
     order = np.argsort(squares)
     own, rest, weights, squares = own[order], rest[order] / (d - 1), weights[order], np.maximum(squares[order], 1e-12)
     ends = np.searchsorted(squares, LENGTHS**2, side="right")
-
-    def summed(values: np.ndarray) -> np.ndarray:
-        return np.asarray(np.append(0.0, np.cumsum(weights * values))[ends])
-
-    held = summed(squares) / d
     tables = [own**2, own**2 / squares, own / np.sqrt(squares), rest, rest / squares]
-    law = TailLaw(column.excess / d, 0.0, len(own), summed(np.ones(len(own))), held)
-    return LongColumn(column.excess, law, np.array([summed(each) for each in tables]), summed(own))
+    law = TailLaw(
+        column.excess / d, 0.0, len(own), sums_before(ends, weights), sums_before(ends, weights * squares) / d
+    )
+    tabled = np.array([sums_before(ends, weights * each) for each in tables])
+    return LongColumn(column.excess, law, tabled, sums_before(ends, weights * own))
 
 
 def column_odds(rows: np.ndarray) -> np.ndarray:

@@ -17,18 +17,19 @@ from functools import partial
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.errors import InvalidInput, NoAnswer
+from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import Ask, Plan, split_purse
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
@@ -251,10 +252,11 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     n, d = curator.n_rows, len(curator.columns)
     each = curator.size.one_each
     # a threshold depends on what is held for failures, and a resumed run has to ask what it planned
-    plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
-    paid = plan.learner_purse(purse)
-    if not force:
-        check_feasible(n, d, paid, curator.budget)
+    with counted(curator.size):
+        plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
+        paid = plan.learner_purse(purse)
+        if not force:
+            check_feasible(n, d, paid, curator.budget)
     curator.rehearse(plan.questions)
     located = Located.nowhere(d)
     for number, ask in enumerate(plan.searches, start=1):
@@ -278,4 +280,4 @@ def _as_measured(measured: Measured) -> Fitted:
 
 
 def _diagonal(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, np.diag(values).tolist()))
+    return row_tuples(np.diag(values))

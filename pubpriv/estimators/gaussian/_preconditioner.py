@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import step
@@ -104,7 +104,7 @@ def precondition(public: PublicTable) -> Preconditioner:
     whitening = directions / root / scale
     colour = scale[:, None] * (directions * root).T
     notes = [f"{public.dropped} public rows with a missing or infinite value were left out"] if public.dropped else []
-    return Preconditioner(tuple(center.tolist()), _rows(whitening), _rows(colour), m, tuple(notes))
+    return Preconditioner(tuple(center.tolist()), row_tuples(whitening), row_tuples(colour), m, tuple(notes))
 
 
 def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
@@ -134,10 +134,6 @@ def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
             "scale is not known from them: leave it out, or give public rows in which it varies"
         )
     return center, scale
-
-
-def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, matrix.tolist()))
 
 
 def _list(public: PublicTable, wanted: np.ndarray) -> str:

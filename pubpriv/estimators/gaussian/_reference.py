@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, LiftedGram, Question
 from pubpriv.data.regions import Everything
@@ -41,6 +41,7 @@ from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
 _COVARIANCE_ROUNDS, _MEAN_ROUNDS = 8, 4
+"""Rounds of CoinPress, for the covariance and then for the mean."""
 
 _LAST = Fraction(3, 4)
 """Share of the last round of each part; the others share the rest. Each part has half of the budget."""
@@ -149,7 +150,7 @@ def _covariance_round(curator: Curator, frame: Frame, ask: Ask) -> _SecondMoment
     kept = np.maximum(values, 0.0)
     center, matrix = asked.dense()
     after = Frame.of(center, (vectors / np.sqrt(kept + slack(n, d))) @ vectors.T @ matrix)
-    moment = tuple(map(tuple, ((vectors * kept) @ vectors.T).tolist()))
+    moment = row_tuples((vectors * kept) @ vectors.T)
     return _SecondMoment(asked, moment, after, float(answer.question.noise()["moment"].max()) / n, float(values[0]))
 
 

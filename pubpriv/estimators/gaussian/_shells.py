@@ -2,7 +2,7 @@
 
 The last release is one `LiftedGram` over shells of |w|. It costs what it costs over one region, since a row that
 leaves one shell enters one other, and each shell has its own clip radius: its outer edge, or its middle where few rows
-are beyond (`cutting`). So far shells are noisy and near ones are not, and how many of them count is chosen after the
+are beyond (`_cutting`). So far shells are noisy and near ones are not, and how many of them count is chosen after the
 release, from what it says.
 
 The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's, of a scale that it
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, FourthMoments
 from pubpriv.data.questions.radial import bounding_sd
@@ -210,4 +210,4 @@ def fourth_moments(curator: Curator, frame: Frame, where: Cut, records: float, a
     shape = len(where.radii), frame.dimension
     values = answer.values["fourth"].reshape(shape) / records
     sds = answer.question.noise()["fourth"].reshape(shape)[:, 0] / records
-    return Fourths(tuple(map(tuple, values.tolist())), tuple(sds.tolist()))
+    return Fourths(row_tuples(values), tuple(sds.tolist()))

@@ -13,6 +13,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
@@ -20,11 +21,12 @@ from pubpriv.estimators.gaussian._degenerate_columns import Layout
 from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, feasible, table_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._public_far import feared_by_public
+from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
 from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
 from pubpriv.estimators.gaussian._whole import count_rows
-from pubpriv.estimators.gaussian.tail_belief import public_shape
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
@@ -36,7 +38,8 @@ def estimate_table(
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
     if not force:
-        check_feasible(n, d, purse, curator.budget)
+        with counted(curator.size):
+            check_feasible(n, d, purse, curator.budget)
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(plan.questions)
     preconditioner, position = _whitened(run, rows, layout, plan)
@@ -56,6 +59,8 @@ def estimate_table(
     accuracy = 0.0 if position is None else position.accuracy
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, whole.records)
     table = run(measure_shells, known, plan.final)
+    if layout.degenerate:
+        table = feared_by_public(table, frame, rows.rows)
     return _outcome(curator, layout, known, table, scales, plan, purse)
 
 

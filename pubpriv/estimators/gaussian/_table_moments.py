@@ -2,14 +2,14 @@
 
 Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
 shape leans to that of all before it, as far as its noise makes it (James-Stein), but for columns that stand out. What
-lies beyond the last shell has the trace that `tail` expects, and a shape that goes on as it changed from the core to
+lies beyond the last shell has the trace that `_tail` expects, and a shape that goes on as it changed from the core to
 there. Where that shape says that few columns are long, these tell best whether a further shell holds rows.
 
 | part of the error | of a variance |
 |---|---|
 | sampling | sqrt((E z^4 - (E z^2)^2) / n), fourth moments as released, held within what the second moments allow |
 | privacy | of all shells that count, exact but for the leaning |
-| clipping | the standard deviation of what lies beyond, see `tail` |
+| clipping | the standard deviation of what lies beyond, see `_tail` |
 """
 
 import math
@@ -17,33 +17,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.data.frames import Frame
-from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
+from pubpriv.estimators.gaussian._shell_reading import CoreRead, read_shells
 from pubpriv.estimators.gaussian._shell_shapes import (
     added_to,
     aimed_traces,
     beside,
     column_axes,
-    common_part,
     further_shape,
     leant,
     shape_variances,
     standing_out,
     unlike,
 )
-from pubpriv.estimators.gaussian._shells import (
-    FINE,
-    RATIO,
-    Cut,
-    Fourths,
-    Histogram,
-    clipped_off,
-    column_scales,
-    cut_off,
-    middle_squares,
-)
-from pubpriv.estimators.gaussian._tail import Shells, Tail, read_tail
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
+from pubpriv.estimators.gaussian._shells import RATIO, Cut, Fourths, column_scales
+from pubpriv.estimators.gaussian._tail import Tail
 from pubpriv.estimators.matrices import entry_variances
 
 _UNEVEN = 0.8
@@ -53,59 +40,8 @@ columns have unlike tails."""
 _SHAPED = 5.0
 """A shell has a shape of its own where its trace is so many times the noise."""
 
-_MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
-"""What clipping takes of the squared lengths in a shell, over what it leaves, at most."""
-
 _FOURTH = 0.6
 """Where in its range the fourth moment of a far shell is taken to lie, if noise hides it: on the safe side."""
-
-_BEFORE = 4
-"""Shells within the core that the histogram tells of."""
-
-
-@dataclass(frozen=True)
-class ShellMoments:
-    """A release in shells, per whole row; the core first.
-
-    Attributes:
-        records: whole rows.
-        rows: (shells + 1,) counts, not per row.
-        means: (shells + 1, d) sums of w.
-        seconds: (shells + 1, d, d) second moments of w.
-        rows_sd: noise sd of a count.
-        mean_sds, second_sds: (shells + 1,) of a coordinate, and of a diagonal entry.
-    """
-
-    records: float
-    rows: np.ndarray
-    means: np.ndarray
-    seconds: np.ndarray
-    rows_sd: float
-    mean_sds: np.ndarray
-    second_sds: np.ndarray
-
-
-@dataclass(frozen=True)
-class CoreRead:
-    """A release in shells whose core was read: what tells of the rows beyond.
-
-    Attributes:
-        moments: the release.
-        histogram: of |w|.
-        where: the cut of the release.
-        core: (d, d) second moment of the core about `center`, as it is taken to be.
-        center: (d,) middle of the core, in w.
-        frame: the map to w.
-        public: what the public rows say of the shape of all rows.
-    """
-
-    moments: ShellMoments
-    histogram: Histogram
-    where: Cut
-    core: np.ndarray
-    center: np.ndarray
-    frame: Frame
-    public: PublicShape
 
 
 @dataclass(frozen=True)
@@ -181,25 +117,10 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
 
     Of shells whose shape is known clipping `left` so much; of others 0.
     """
-    moments, histogram, where, core, center = known.moments, known.histogram, known.where, known.core, known.center
-    n, d = moments.records, len(axes)
-    middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
-    middle[-1] = where.radii[-1] ** 2 / RATIO
-    rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
-    lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
-    longer, unsure = _whole_again(lost, lost_sds, left)
-    seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
-    traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
-    shells = Shells(traces, trace_sds, rows, rows_sd, middle)
-    sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
-    common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
-    others = float(sizes.sum()) * (1 - 1 / d)
-    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n)
-    if not where.gaussian:
-        seen = slice(0, tail.last + 1)
-        place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
-        so_far = place, square - np.outer(place, place)
-        tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), known.frame, known.public, so_far)
+    moments, center, (n, d) = known.moments, known.center, (known.moments.records, len(axes))
+    found = read_shells(known, axes, traces, trace_sds, left)
+    tail, rows, middle, sizes = found.tail, found.shells.rows, found.shells.middle, found.sizes
+    seconds, second_sds, longer, unsure = found.seconds, found.second_sds, found.longer, found.unsure
     # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
     # of a row of the core; a row that one odd cell takes to a shell has its other cells so
@@ -223,16 +144,16 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
         trace = max(length - float(np.trace(cross)), 0.0)
-        found = leant(seconds[k] - cross, trace, shape, sd, chance, axes, so_far)
-        shares.append(found.second)
-        total = total + found.second
-        on, off = on + found.on * sd**2, off + found.off * sd**2
-        trace_noise += [float(tail.sds[k]) * found.shape, float(unsure[k]) * found.clear]
-        trace_noise += [sd * top for top in found.tops]
+        added = leant(seconds[k] - cross, trace, shape, sd, chance, axes, so_far)
+        shares.append(added.second)
+        total = total + added.second
+        on, off = on + added.on * sd**2, off + added.off * sd**2
+        trace_noise += [float(tail.sds[k]) * added.shape, float(unsure[k]) * added.clear]
+        trace_noise += [sd * top for top in added.tops]
         mean, shorter = mean + moved, float(unsure[k]) / 2 * moved
         mean_variance = mean_variance + mean_sd**2 * weight + np.outer(shorter, shorter)
         if held > 0 and trace > 0:
-            own = added_to(own, beside(found.second, riding, axes), held, axes)
+            own = added_to(own, beside(added.second, riding, axes), held, axes)
     shape = further_shape(own, inside, tail.last, axes)
     lean = mean / max(float(tail.lengths.sum()), 1e-300)
     return Outside(
@@ -247,73 +168,8 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         shape=shape,
         uneven=_UNEVEN * unlike(np.einsum("ij,jk,ik->i", axes, shape, axes), sizes),
         shares=np.array(shares).reshape(tail.last, d, d),
-        rows_sd=rows_sd,
+        rows_sd=found.shells.rows_sd,
     )
-
-
-def _whole_again(lost: np.ndarray, sds: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(factors (shells,) of second moments that make up for clipping, their sds): what it takes is like the rest.
-
-    1 where the shape may be noise: there the shape that the shell leans to has what is clipped off.
-
-    Args:
-        lost: (shells,) what clipping takes of the squared lengths.
-        sds: (shells,) how far that may be off.
-        left: (shells,) squared lengths as released; 0 where the shape may be noise.
-    """
-    shaped = left > 0
-    over = np.where(shaped, left, 1.0)  # what is clipped off has the shape of the rest
-    return 1 + np.where(shaped, np.minimum(lost / over, _MOST_CLIPPED), 0.0), np.where(shaped, sds / over, 0.0)
-
-
-def _rows(
-    moments: ShellMoments, histogram: Histogram, where: Cut, by_trace: np.ndarray, by_trace_sd: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(rows in each shell, sds of their noise) from traces, counts of the release and bins of the histogram."""
-    bins, number = _binned(histogram, where)
-    sds = np.array([by_trace_sd, np.full(len(bins), moments.rows_sd), histogram.sd * np.sqrt(number)])
-    weights = sds**-2
-    values = np.array([by_trace, moments.rows[1:], bins])
-    return (weights * values).sum(axis=0) / weights.sum(axis=0), np.sqrt(1 / weights.sum(axis=0))
-
-
-def _binned(histogram: Histogram, where: Cut) -> tuple[np.ndarray, np.ndarray]:
-    """(rows of the histogram in each shell, how many bins that are)."""
-    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
-    first = np.searchsorted(edges, np.array(where.edges) * 0.999) + 1
-    ends = np.append(first[1:], len(counts))
-    return np.array([counts[a:b].sum() for a, b in zip(first, ends, strict=True)]), ends - first
-
-
-def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Lengths:
-    """Counts by length: the histogram's in the core, and beyond it all that was released."""
-    at = int(np.searchsorted(np.array(histogram.edges), where.edges[0] * 0.999))
-    return Lengths(
-        np.array([*histogram.edges[:at], *where.edges]),
-        np.array([*histogram.counts[: at + 1], *shells.rows]),
-        np.array([*[histogram.sd] * (at + 1), *shells.rows_sd]),
-        at + 1,
-        n,
-    )
-
-
-def _before(histogram: Histogram, where: Cut, n: float, common: float, others: float) -> tuple[np.ndarray, np.ndarray]:
-    """(mean squared lengths, per row, in the shells within the first edge, their sds), by the histogram.
-
-    Of the columns whose tail goes on beyond: they have at least the `common` part of what is not what the `others` have
-    of any row's squared length, and at most all of it.
-    """
-    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
-    at = int(np.searchsorted(edges, where.edges[0] * 0.999))
-    middle = middle_squares(edges)
-    lengths = counts[1:-1] * middle / n  # bin i + 1 lies between the edges i and i + 1
-    ends = range(at - 2 * _BEFORE, at, 2)
-    found = np.array([float(lengths[max(end, 0) : max(end + 2, 0)].sum()) for end in ends])
-    noise = np.array([math.sqrt(float((middle[max(end, 0) : max(end + 2, 0)] ** 2).sum())) for end in ends])
-    found = np.maximum(found, 0.0)
-    squares = middle_squares(edges[[max(end, 0) for end in ends]], edges[[end + 2 for end in ends]])
-    least = common * np.maximum(1 - others / squares, 0.0)
-    return found * (1 + least) / 2, np.hypot(histogram.sd * noise / n, found * (1 - least) / 2)
 
 
 def fourth_of_columns(

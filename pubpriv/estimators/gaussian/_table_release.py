@@ -2,7 +2,7 @@
 
 Where the histogram is a Gaussian's, the core is debiased for one, corrected for the tails that it may have, and pooled
 with public rows; elsewhere it is taken as it was released. What lies beyond it was measured in shells; see
-`table_moments`.
+`_table_moments`.
 """
 
 import math
@@ -11,23 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
 from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import standard_errors
+from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import Cut, Fourths, Histogram
-from pubpriv.estimators.gaussian._table_moments import (
-    CoreRead,
-    ShellMoments,
-    error_parts,
-    fourth_of_columns,
-    lost_entries,
-    read_outside,
-)
-from pubpriv.estimators.gaussian.tail_belief import Correction, PublicShape, correction
+from pubpriv.estimators.gaussian._table_moments import error_parts, fourth_of_columns, lost_entries, read_outside
+from pubpriv.estimators.gaussian.tail_belief import Correction, correction
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 
@@ -42,8 +37,6 @@ is as large as all other errors in one of two hundred tables of few Gaussian row
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
 variance is so many times the noise."""
-
-_Matrix = tuple[tuple[float, ...], ...]
 
 
 @public_value
@@ -67,8 +60,8 @@ class Table:
     """
 
     fitted: Fitted
-    mean_errors: _Matrix
-    covariance_errors: tuple[_Matrix, ...]
+    mean_errors: Matrix
+    covariance_errors: tuple[Matrix, ...]
     core: Measured | None
     shells: int
     beyond: float
@@ -152,39 +145,63 @@ def measure_shells(curator: Curator, known: Known, ask: Ask) -> Table:
     return _read(replace(known, frame=answer.question.frames[0]), moments)
 
 
+@dataclass(frozen=True)
+class _Core:
+    """What the core of a release holds, in w, per whole row.
+
+    Attributes:
+        mean, second: (d,) and (d, d), moments of w.
+        middle, around: mean of its own rows, and second moment about that.
+        measured, pooled: as a Gaussian's, debiased, and with public rows; None where the core is taken as released.
+        tail: what may be cut off of a Gaussian's.
+    """
+
+    mean: np.ndarray
+    second: np.ndarray
+    middle: np.ndarray
+    around: np.ndarray
+    measured: Measured | None = None
+    pooled: Fitted | None = None
+    tail: Correction | None = None
+
+    @classmethod
+    def of(cls, known: Known, moments: ShellMoments) -> "_Core":
+        """Read the core out of a release in shells."""
+        frame, where, n = known.frame, known.where, moments.records
+        mean, second = moments.means[0], moments.seconds[0]
+        if not where.gaussian or known.preconditioner is None:
+            share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
+            middle = mean / share
+            return cls(mean, second, middle, second - share * np.outer(middle, middle))
+        center, matrix = frame.dense()
+        clipped = ClippedMoments(
+            frame, n, where.radii[0], mean, second, float(moments.mean_sds[0]), float(moments.second_sds[0])
+        )
+        measured = debias(clipped.at_scale(where.scale), known.accuracy)
+        pooled = pool(known.preconditioner, measured)
+        tail = correction(where, frame.dimension, all_rows=False)
+        mean = matrix @ (np.array(pooled.mean) - center)
+        around = matrix @ tail.stretched(np.array(pooled.covariance)) @ matrix.T
+        return cls(mean, around + np.outer(mean, mean), mean, around, measured, pooled, tail)
+
+
 def _read(known: Known, moments: ShellMoments) -> Table:
     """Mean and covariance from a release in shells."""
-    frame, where, preconditioner = known.frame, known.where, known.preconditioner
+    frame, where = known.frame, known.where
     center, matrix = frame.dense()
     colour, d, n = np.linalg.inv(matrix), frame.dimension, moments.records
     core_sds = float(moments.mean_sds[0]), float(moments.second_sds[0])
-    core: Measured | None = None
-    pooled: Fitted | None = None
-    mean, second = moments.means[0], moments.seconds[0]
-    tail: Correction | None = None
-    if where.gaussian and preconditioner is not None:
-        clipped = ClippedMoments(frame, n, where.radii[0], mean, second, *core_sds)
-        core = debias(clipped.at_scale(where.scale), known.accuracy)
-        pooled = pool(preconditioner, core)
-        tail = correction(where, d, all_rows=False)
-        middle = mean = matrix @ (np.array(pooled.mean) - center)
-        around = matrix @ tail.stretched(np.array(pooled.covariance)) @ matrix.T
-        second = around + np.outer(mean, mean)
-    else:
-        share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
-        middle = mean / share
-        around = second - share * np.outer(middle, middle)
-    outside = read_outside(CoreRead(moments, known.histogram, where, around, middle, frame, known.shape))
-    whole_mean = mean + outside.mean
-    spread = around + outside.second - np.outer(whole_mean - middle, whole_mean - middle)
+    core = _Core.of(known, moments)
+    outside = read_outside(CoreRead(moments, known.histogram, where, core.around, core.middle, frame, known.shape))
+    whole_mean = core.mean + outside.mean
+    spread = core.around + outside.second - np.outer(whole_mean - core.middle, whole_mean - core.middle)
     edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance[1]) * 2 * d)
     last = outside.tail.last
-    if core is not None and pooled is not None and not last:
+    if core.measured is not None and core.pooled is not None and not last:
         tail = correction(where, d, all_rows=True)
-        fitted = tail.applied(pooled)
-        errors = tail.widened(
-            standard_errors(core, pooled, preconditioner.m if preconditioner is not None else 0), fitted
-        )
+        fitted = tail.applied(core.pooled)
+        public = known.preconditioner.m if known.preconditioner is not None else 0
+        errors = tail.widened(standard_errors(core.measured, core.pooled, public), fitted)
         errors["covariance"]["clipping"] = np.hypot(errors["covariance"]["clipping"], lost_entries(outside, colour))
     else:
         covariance = floored(spread, min(LEAST_VARIANCE, edge))
@@ -195,17 +212,17 @@ def _read(known: Known, moments: ShellMoments) -> Table:
                 covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
                 covariance[index, index] = _FAINT**2
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
-        fourth = fourth_of_columns(outside, second, known.fourths, where, matrix)
+        fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
-        if tail is not None:
-            errors = tail.added(errors, colour @ around @ colour.T)
+        if core.tail is not None:
+            errors = core.tail.added(errors, colour @ core.around @ colour.T)
     ends = (*where.edges, where.radii[-1])
     beyond = outside.tail.beyond
     return Table(
         fitted=fitted,
         mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
-        covariance_errors=tuple(tuple(map(tuple, part.tolist())) for part in errors["covariance"].values()),
-        core=core,
+        covariance_errors=tuple(map(row_tuples, errors["covariance"].values())),
+        core=core.measured,
         shells=last,
         beyond=beyond / max(float(np.trace(spread)), 1e-300),
         endless=outside.tail.endless,

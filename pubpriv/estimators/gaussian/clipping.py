@@ -14,16 +14,17 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-_GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+from pubpriv.estimators._even_rows import even_chances
 
-_ROOT = math.sqrt(2.2e-16)
+_GOLDEN, _ROOT = 0.5 * (3.0 - math.sqrt(5.0)), math.sqrt(2.2e-16)
+"""Part of an interval at which a search for a minimum looks first; and the relative distance of two places below which
+rounding hides which value is less."""
 
+_TOLERANCE, _MOST = 1e-5, 500
+"""A search for a minimum ends so near to it, or after so many evaluations of the function."""
 
-_TOLERANCE = 1e-5
-
-_MOST = 500
-"""A search for a minimum ends after so many evaluations of the function."""
-
+_NORMALS = 4000
+"""Rows of normals by which a median is found: to 3% in one column, to 1% in five."""
 
 _Point = tuple[float, float]
 """x and the function's value there."""
@@ -116,7 +117,7 @@ def _squared_lengths(freedom: int, count: int) -> np.ndarray:
     """Evenly likely values of chi^2."""
     from scipy.special import gammaincinv
 
-    return np.asarray(2 * gammaincinv(freedom / 2, (np.arange(count) + 0.5) / count))
+    return np.asarray(2 * gammaincinv(freedom / 2, even_chances(count)))
 
 
 @cache
@@ -195,15 +196,16 @@ def median_norm_squared(variances: np.ndarray) -> float:
 
 
 @cache
-def _squared_normals(d: int, count: int = 4000) -> np.ndarray:
-    """(count, d) squares of fixed normals, each column with mean 1."""
-    squares: np.ndarray = np.random.default_rng(7).standard_normal((count, d)) ** 2
+def _squared_normals(d: int) -> np.ndarray:
+    """(_NORMALS, d) squares of fixed normals, each column with mean 1."""
+    squares: np.ndarray = np.random.default_rng(7).standard_normal((_NORMALS, d)) ** 2
     squares /= squares.mean(axis=0)
     squares.flags.writeable = False
     return squares
 
 
 def _least(error: Callable[[float], float], d: int, start: float) -> float:
+    """Find the radius from `start` sqrt(d) on at which the error, of a radius's logarithm, is least."""
     root = math.sqrt(d)
     return math.exp(_bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
 

@@ -8,12 +8,13 @@ Public: nothing here sees a row.
 Source: Panjer 1981.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from pubpriv.data.frames import Frame
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
+from pubpriv.estimators._even_rows import even_chances, shuffled_columns
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 
 _MEANS, _VARIANCES = (0.93, 1.0, 1.07), (0.6, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 """Factors of mean and variance that are tried, since noise and clipping move both."""
@@ -46,18 +47,22 @@ def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance:
     sds = np.sqrt(np.maximum(np.diag(spread), 1e-300))
     values, vectors = np.linalg.eigh(spread / np.outer(sds, sds))
     count = min(max(_CELLS // d, _FEWEST), _MOST)
-    generator, column = np.random.default_rng(d), ndtri((np.arange(count) + 0.5) / count)
-    even = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
-    normal = even @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    column = ndtri(even_chances(count))
+    normal = shuffled_columns(column, d, seed=d) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     ranks, origin, steps = ndtr(normal), np.array(shape.origin), np.array(shape.steps)
     for mean_factor in _MEANS:
         means = mean_factor * np.maximum((middle - origin) / steps, _LEAST)
         for factor in _VARIANCES:
             variances = factor * np.maximum((sds / steps) ** 2, _LEAST)
             shares = map(panjer, means, variances)
-            counts = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
-            rows = origin + steps * np.stack(counts, axis=1)
+            rows = origin + steps * counts_at(shares, ranks)
             yield np.linalg.norm((rows - center) @ matrix.T, axis=1)
+
+
+def counts_at(shares: Iterable[np.ndarray], ranks: np.ndarray) -> np.ndarray:
+    """Give the counts (rows, d) at these ranks (rows, d), from 0 to 1, of columns whose counts have such shares."""
+    found = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
+    return np.stack(found, axis=1)
 
 
 def panjer(mean: float, variance: float) -> np.ndarray:

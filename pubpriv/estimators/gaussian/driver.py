@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
+from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
@@ -33,6 +34,7 @@ from pubpriv.estimators.gaussian._learner import (
 from pubpriv.estimators.gaussian._no_public import no_public
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._public_shape import public_lattices
 from pubpriv.estimators.gaussian._reference import (
     algorithm_2,
     bound,
@@ -40,7 +42,6 @@ from pubpriv.estimators.gaussian._reference import (
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
 from pubpriv.estimators.gaussian._table_driver import estimate_table
 from pubpriv.estimators.gaussian.settings import chosen_target
-from pubpriv.estimators.gaussian.tail_belief import public_shape
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
@@ -90,7 +91,8 @@ def estimate_gaussian(
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
-        NoAnswer: without public rows, where the rows do not show where they lie.
+        NoAnswer: without public rows, where the rows do not show where they lie; or their number was private, and what
+            was released of it is too small.
         PrivateStepFailed: after a charge; run the same release id again.
 
     A record with a missing or infinite value contributes nothing. The learner sees how many there are, if they are
@@ -172,16 +174,17 @@ def whole_gaussian(
 def _learner(
     run: Execution, rows: PublicTable, preconditioner: Preconditioner, purse: Purse, force: bool
 ) -> GaussianResult:
-    """Eight rounds; see `learner`."""
+    """Estimate by the learner: rounds, one last release, and a count of rows by length; see `_learner`."""
     curator = run.curator
     n, d = curator.n_rows, preconditioner.dimension
     if not force:
-        check_feasible(n, d, purse, curator.budget)
+        with counted(curator.size):
+            check_feasible(n, d, purse, curator.budget)
     plan = learner_plan(purse, n, d)
     curator.rehearse(plan.questions)
     measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
-    fit = fit_to_gaussian(run, fitted, measured.records, run(public_shape, rows, False), plan.histogram)
+    fit = fit_to_gaussian(run, fitted, measured.records, run(public_lattices, rows), plan.histogram)
     return debiased(curator, preconditioner, measured, plan, purse, fitted, fit)
 
 
@@ -195,6 +198,7 @@ def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) ->
 def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
+    """Make the estimate that a run releases, with what was asked and what a reader should know."""
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome, curator.size))
     statement = curator.statement()
     mean, covariance = np.array(settled.fitted.mean), np.array(settled.fitted.covariance)
@@ -241,19 +245,19 @@ class _SettledGaussian:
     stored_as: ClassVar[str] = "Told"  # in ledgers
 
     fitted: Fitted
-    mean_errors: tuple[Any, ...]
-    covariance_errors: tuple[Any, ...]
+    mean_errors: Matrix
+    covariance_errors: tuple[Matrix, ...]
     sources: tuple[str, ...]
 
     @classmethod
     def of(cls, outcome: GaussianResult, size: Size) -> "_SettledGaussian":
-        """Take an outcome."""
+        """Settle the numbers of an outcome, with errors as wide as the unit of privacy makes them."""
         errors = size.widened(outcome.errors)
         mean, covariance = (errors[part] for part in ("mean", "covariance"))
         return cls(
             outcome.fitted,
             tuple(tuple(values.tolist()) for values in mean.values()),
-            tuple(_rows(values) for values in covariance.values()),
+            tuple(map(row_tuples, covariance.values())),
             tuple(mean),
         )
 
@@ -261,7 +265,3 @@ class _SettledGaussian:
         """The `_standard_errors` of the estimate."""
         parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
         return {name: dict(zip(self.sources, map(np.array, values), strict=True)) for name, values in parts}
-
-
-def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, matrix.tolist()))

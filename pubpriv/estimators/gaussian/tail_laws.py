@@ -12,11 +12,12 @@ from functools import cache
 
 import numpy as np
 
+from pubpriv.estimators._even_rows import even_chances, shuffled_columns
 from pubpriv.estimators._lengths import length_quantile
 
-_HEAVY = 0.4, 1.0, 2.0, 4.0, 8.0, 16.0
+HEAVY = 0.4, 1.0, 2.0, 4.0, 8.0, 16.0
 _SKEWED = 0.6, 1.6, 4.0, 9.0
-_LOGS = 0.25, 0.4, 0.5, 0.65, 0.8
+LOGS = 0.25, 0.4, 0.5, 0.65, 0.8
 """What a column's kurtosis exceeds a Gaussian's by: of symmetric laws, and of gamma columns; and the standard deviation
 of the logarithm of lognormal columns."""
 
@@ -29,6 +30,9 @@ _ROWS, _CELLS = 4000, 40_000
 _SETTLES, _PASSES = 0.98, 8
 """Clipped means settle as if rows were clipped to the length that this share of Gaussian rows does not exceed; in so
 many passes."""
+
+SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
+"""Scales at which a law is held against rows or their histogram; all are equally likely."""
 
 LENGTHS = np.exp(np.linspace(math.log(0.02), math.log(200.0), 900))
 """Where a law is tabulated."""
@@ -91,12 +95,12 @@ class TailLaw:
 def tail_laws(d: int) -> tuple[TailLaw, ...]:
     """Give all laws of rows in R^d; the Gaussian comes first."""
     rows = min(_ROWS, max(_CELLS // d, 1))
-    evenly = _middles(rows)
-    columns = [_gamma_column(excess, evenly) for excess in _SKEWED] + [_lognormal_column(sd, evenly) for sd in _LOGS]
+    evenly = even_chances(rows)
+    columns = [_gamma_column(excess, evenly) for excess in _SKEWED] + [_lognormal_column(sd, evenly) for sd in LOGS]
     return (
         _lognormal_wide(d, 0.0),
-        *(_lognormal_wide(d, excess) for excess in _HEAVY),
-        *(_t(d, excess) for excess in _HEAVY),
+        *(_lognormal_wide(d, excess) for excess in HEAVY),
+        *(_t(d, excess) for excess in HEAVY),
         *(_independent(d, excess, column) for excess, column in columns),
     )
 
@@ -138,25 +142,42 @@ def tabulated(excess: float, lengths: np.ndarray, chances: np.ndarray, d: int) -
     order = np.argsort(lengths)
     lengths, chances = lengths[order], chances[order]
     ends = np.searchsorted(lengths, LENGTHS, side="right")
-    within, held = (np.append(0.0, np.cumsum(part))[ends] for part in (chances, chances * lengths**2 / d))
+    within, held = (sums_before(ends, part) for part in (chances, chances * lengths**2 / d))
     return TailLaw(excess, 0.0, None, within, held)
+
+
+def sums_before(ends: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Give the sums (ends,) of the `values` (count,) before each of these places."""
+    return np.asarray(np.append(0.0, np.cumsum(values))[ends])
+
+
+def t_freedom(excess: float) -> float:
+    """Give the degrees of freedom of Student's t whose fourth moment has that excess."""
+    return 4 + 6 / excess
+
+
+def lognormal_moments(sd: float) -> tuple[float, float]:
+    """Give mean and standard deviation of exp(z) where z is Gaussian with mean 0 and that standard deviation."""
+    w = math.exp(sd * sd)
+    return math.sqrt(w), math.sqrt((w - 1) * w)
 
 
 def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
     """Give quantiles of columns with tails at these chances: (excess of the fourth moment, quantiles) of each."""
     from scipy.special import stdtrit
 
-    ts = [(excess, np.asarray(stdtrit(4 + 6 / excess, chances))) for excess in _HEAVY]
+    ts = [(excess, np.asarray(stdtrit(t_freedom(excess), chances))) for excess in HEAVY]
     return [
         *ts,
         *(_gamma_column(excess, chances) for excess in _SKEWED),
-        *(_lognormal_column(sd, chances) for sd in _LOGS),
+        *(_lognormal_column(sd, chances) for sd in LOGS),
     ]
 
 
-def _middles(count: int) -> np.ndarray:
-    """Evenly spaced probabilities (count,)."""
-    return (np.arange(count) + 0.5) / count
+def log_mean(logs: np.ndarray) -> float:
+    """Give the logarithm of the mean of exp(logs): of a likelihood over equally likely scales."""
+    most = float(logs.max())
+    return most + math.log(float(np.exp(logs - most).mean()))
 
 
 def _gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
@@ -171,16 +192,15 @@ def _lognormal_column(sd: float, chances: np.ndarray) -> tuple[float, np.ndarray
     """The same of a lognormal."""
     from scipy.special import ndtri
 
-    w = math.exp(sd * sd)
-    values = (np.exp(sd * ndtri(chances)) - math.sqrt(w)) / math.sqrt((w - 1) * w)
+    mean, spread = lognormal_moments(sd)
+    values, w = (np.exp(sd * ndtri(chances)) - mean) / spread, math.exp(sd * sd)
     return w**4 + 2 * w**3 + 3 * w**2 - 6, values
 
 
 def _independent(d: int, excess: float, column: np.ndarray) -> TailLaw:
     """Rows with independent columns of evenly likely values, about the place where a clipped mean settles."""
-    generator, count = np.random.default_rng(d), len(column)
-    rows = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
-    radius, place = length_quantile(d, _SETTLES), 0.0
+    rows = shuffled_columns(column, d, seed=d)
+    count, radius, place = len(column), length_quantile(d, _SETTLES), 0.0
     for _ in range(_PASSES):
         lengths = np.linalg.norm(rows - place, axis=1)
         kept = np.minimum(1.0, radius / np.maximum(lengths, 1e-12))
@@ -189,9 +209,5 @@ def _independent(d: int, excess: float, column: np.ndarray) -> TailLaw:
     order = np.argsort(lengths)
     lengths, along = lengths[order], (rows - place).mean(axis=1)[order]
     ends = np.searchsorted(lengths, LENGTHS, side="right")
-
-    def summed(values: np.ndarray) -> np.ndarray:
-        return np.asarray(np.append(0.0, np.cumsum(values))[ends] / count)
-
-    leaning = summed(along), summed(along / np.maximum(lengths, 1e-12))
-    return TailLaw(excess, place, count, ends / count, summed(lengths**2) / d, leaning)
+    leaning = sums_before(ends, along) / count, sums_before(ends, along / np.maximum(lengths, 1e-12)) / count
+    return TailLaw(excess, place, count, ends / count, sums_before(ends, lengths**2) / count / d, leaning)

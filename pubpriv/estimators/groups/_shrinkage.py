@@ -21,6 +21,7 @@ _ODD = 0.99
 """A group further out than so much of a normal law of variance t + V has a larger t, under which it is not."""
 
 _HALVINGS = 60
+"""Halvings of an interval in the search for a variance: to the last bit of a float."""
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ another; how many is worked out from the released mixture itself (`_confusion`),
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Cells, Refined
@@ -24,9 +23,8 @@ _DRAWN, _SEED = 20_000, 20_261
 """Rows that are drawn of each component to see in which cells they fall, and their seed; no row is a record's."""
 
 _LEAST_ROWS, _LEAST_WEIGHT = 2.0, 1e-6
-
-_Vector = tuple[float, ...]
-_Matrix = tuple[_Vector, ...]
+"""A group is taken to have at least so many rows, or so many noise sds of their number, and such a weight of each
+component."""
 
 
 @public_value
@@ -34,7 +32,7 @@ _Matrix = tuple[_Vector, ...]
 class _GroupCounts:
     """Records of each group in each cell, (K, k), and the sd of the noise in a count."""
 
-    counts: _Matrix
+    counts: Matrix
     sd: float
 
 
@@ -43,11 +41,11 @@ class _GroupCounts:
 class _ShrunkWeights:
     """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ShrunkGroups`."""
 
-    rows: _Vector
+    rows: tuple[float, ...]
     rows_sd: float
-    weights: _Matrix
-    errors: tuple[_Matrix, ...]
-    own: _Matrix
+    weights: Matrix
+    errors: tuple[Matrix, ...]
+    own: Matrix
 
 
 @step(title="cells of the mixture")
@@ -69,7 +67,7 @@ def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> _G
     """
     answer = curator.release(Counts.priced(Refined(by, (cells,) * by.n_regions), ask.price), ask.label)
     counts = answer.values["count"].reshape(by.n_regions, cells.n_regions)
-    return _GroupCounts(tuple(map(tuple, counts.tolist())), float(answer.question.noise()["count"].max()))
+    return _GroupCounts(row_tuples(counts), float(answer.question.noise()["count"].max()))
 
 
 @step(title="draw weights of groups together")
@@ -92,9 +90,9 @@ def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: 
     return _ShrunkWeights(
         rows=tuple(np.maximum(counts.sum(axis=1), 0.0).tolist()),
         rows_sd=float(found.sd * np.sqrt(k)),
-        weights=_rows(weights),
-        errors=(_rows(drawn.own * sampling), _rows(drawn.own * privacy), _rows(drawn.error)),
-        own=_rows(drawn.own),
+        weights=row_tuples(weights),
+        errors=(row_tuples(drawn.own * sampling), row_tuples(drawn.own * privacy), row_tuples(drawn.error)),
+        own=row_tuples(drawn.own),
     )
 
 
@@ -111,7 +109,3 @@ def _confusion(mixture: Mixture, cells: Cells) -> np.ndarray:
         ]
         found[:, j] = np.bincount(np.argmax(scores, axis=0), minlength=len(means)) / _DRAWN
     return found
-
-
-def _rows(matrix: Any) -> _Matrix:
-    return tuple(map(tuple, np.asarray(matrix).tolist()))

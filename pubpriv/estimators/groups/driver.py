@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.codec import Matrix, row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
@@ -63,7 +64,7 @@ def estimate_groups(
     estimate, covariance = whole(begun.left)
     run = Execution(curator, METHOD, runner)
     center = tuple(np.asarray(estimate.parts()["mean"]).tolist())
-    frame = run(group_frame, center, tuple(map(tuple, covariance.tolist())))
+    frame = run(group_frame, center, row_tuples(covariance))
     found = run(measure_groups, begun.by, frame, spreads, begun.ask)
     size, doubt = curator.size, _doubt(estimate) if spreads else 0.0
     shrunk = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)
@@ -163,7 +164,9 @@ def _released(by: ByCategory, shrunk: ShrunkGroups, deviations: np.ndarray) -> G
     return Groups(by.column, tuple(each))
 
 
-def _errors(parts: tuple[Any, ...], group: int, lost: np.ndarray) -> dict[str, np.ndarray]:
+def _errors(
+    parts: tuple[Matrix, ...] | tuple[tuple[Matrix, ...], ...], group: int, lost: np.ndarray
+) -> dict[str, np.ndarray]:
     sampling, privacy, shrinkage = (np.array(part[group]) for part in parts)
     return {"sampling": sampling, "privacy": privacy, "clipping": lost, "shrinkage": shrinkage}
 

@@ -1,13 +1,12 @@
 """Asking all groups at once, and what becomes of the answer."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Answer, Curator
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.groups._shrinkage import Drawn, drawn_together
@@ -20,9 +19,6 @@ _LEAST_ROWS = 2.0
 
 _LEAST_VARIANCE = 0.02
 """Least variance of a group in any direction, as a part of what groups have there on average."""
-
-_Vector = tuple[float, ...]
-_Matrix = tuple[_Vector, ...]
 
 
 @public_value
@@ -39,10 +35,10 @@ class _GroupSums:
     """
 
     frame: Frame
-    counts: _Vector
-    sums: _Matrix
-    seconds: tuple[_Matrix, ...]
-    sds: _Vector
+    counts: tuple[float, ...]
+    sums: Matrix
+    seconds: tuple[Matrix, ...]
+    sds: tuple[float, ...]
 
 
 @public_value
@@ -60,19 +56,19 @@ class ShrunkGroups:
         clipped: share of the rows' second moment that lies beyond the clip radius, over all groups.
     """
 
-    rows: _Vector
+    rows: tuple[float, ...]
     rows_sd: float
-    means: _Matrix
-    mean_errors: tuple[_Matrix, ...]
-    mean_own: _Matrix
-    covariances: tuple[_Matrix, ...]
-    covariance_errors: tuple[tuple[_Matrix, ...], ...]
-    covariance_own: _Vector
+    means: Matrix
+    mean_errors: tuple[Matrix, ...]
+    mean_own: Matrix
+    covariances: tuple[Matrix, ...]
+    covariance_errors: tuple[tuple[Matrix, ...], ...]
+    covariance_own: tuple[float, ...]
     clipped: float
 
 
 @step(title="standard coordinates of all rows")
-def group_frame(mean: _Vector, covariance: _Matrix) -> Frame:
+def group_frame(mean: tuple[float, ...], covariance: Matrix) -> Frame:
     """The map to coordinates in which all rows together are standard."""
     values, vectors = np.linalg.eigh(np.array(covariance))
     values = np.maximum(values, values.max() * 1e-12)
@@ -101,9 +97,9 @@ def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
     last = "moment" if spreads else "square"
     return _GroupSums(
         frame,
-        _tuples(values["count"]),
-        _tuples(values["sum"].reshape(-1, frame.dimension)),
-        _tuples(values[last] if spreads else values[last][:, None, None]),
+        tuple(values["count"].tolist()),
+        row_tuples(values["sum"].reshape(-1, frame.dimension)),
+        tuple(map(row_tuples, values[last] if spreads else values[last][:, None, None])),
         tuple(float(noise[part].max()) for part in ("count", "sum", last)),
     )
 
@@ -122,23 +118,24 @@ def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, 
     groups = _Groups.of(found, widening, spreads)
     means, parts = groups.means()
     doubt += max(0.0, 1 - float(groups.n.sum()) / rows) ** 2  # all rows tell of groups as far as they are in one
-    values, errors, own = groups.covariances(means, doubt) if spreads else ((), (), ())
+    none = np.empty((0, 0, 0)), list[np.ndarray](), np.empty(0)
+    values, errors, own = groups.covariances(means, doubt) if spreads else none
     return ShrunkGroups(
-        rows=_tuples(np.maximum(groups.counts, 0.0)),
+        rows=tuple(np.maximum(groups.counts, 0.0).tolist()),
         rows_sd=found.sds[0],
-        means=_tuples(groups.center + means.values * groups.deviations),
-        mean_errors=tuple(_tuples(part * groups.deviations) for part in (*parts, means.error)),
-        mean_own=_tuples(means.own),
-        covariances=_tuples(values),
-        covariance_errors=tuple(map(_tuples, errors)),
-        covariance_own=_tuples(own),
+        means=row_tuples(groups.center + means.values * groups.deviations),
+        mean_errors=tuple(row_tuples(part * groups.deviations) for part in (*parts, means.error)),
+        mean_own=row_tuples(means.own),
+        covariances=tuple(map(row_tuples, values)),
+        covariance_errors=tuple(tuple(map(row_tuples, part)) for part in errors),
+        covariance_own=tuple(own.tolist()),
         clipped=groups.clipped,
     )
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """The same as arrays.
+    """Released sums of groups as arrays, in which what noise might make too small is bounded.
 
     Attributes:
         counts: as released.
@@ -157,7 +154,7 @@ class _Groups:
     center: np.ndarray
     colour: np.ndarray
     deviations: np.ndarray
-    sds: _Vector
+    sds: tuple[float, ...]
     widening: float
     clipped: float
 
@@ -193,7 +190,7 @@ class _Groups:
         drawn = drawn_together(values, sampling**2 + privacy**2)
         return drawn, (drawn.own * sampling, drawn.own * privacy)
 
-    def covariances(self, means: Drawn, doubt: float) -> tuple[Any, Any, Any]:
+    def covariances(self, means: Drawn, doubt: float) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
         """Covariances (K, d, d) in the table's units; their errors by sampling, privacy and shrinkage; own weights."""
         d = len(self.center)
         moved = means.values * self.deviations @ np.linalg.inv(self.colour).T
@@ -244,9 +241,3 @@ def _unflat(entries: np.ndarray, d: int) -> np.ndarray:
     found = np.zeros((len(entries), d, d))
     found[:, rows, columns] = found[:, columns, rows] = entries / np.where(rows == columns, 1.0, np.sqrt(2))
     return found
-
-
-def _tuples(values: Any) -> Any:
-    """Nested tuples of an array."""
-    array = np.asarray(values, dtype=float)
-    return tuple(map(_tuples, array)) if array.ndim > 1 else tuple(array.tolist())

@@ -7,7 +7,6 @@ any that lose no contest, so errors are those of the slack and seldom less; the 
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Selection
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.mean._plan import worth
@@ -131,9 +131,9 @@ class _Selected:
 
 @step(title="hypothesis selection", private=True)
 def _selected_mean(
-    curator: Curator, known: KnownCovariance, center: tuple[float, ...], blank: Any, label: str
+    curator: Curator, known: KnownCovariance, center: tuple[float, ...], blank: Selection, label: str
 ) -> _Selected:
-    """Private step: choose a mean, of a lattice around `center` in whitened coordinates.
+    """Choose a mean, of a lattice around `center` in whitened coordinates.
 
     Privacy: one `Selection`, epsilon-DP for that of `blank`.
     """
@@ -146,7 +146,8 @@ def _selected_mean(
 def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """Theorem B.2 (2): one selection from a cover of the ball around the public mean."""
     n, (m, d) = run.curator.size.one_each, rows.rows.shape
-    plan = _plan(n, d, m, purse)
+    with counted(run.curator.size):
+        plan = _plan(n, d, m, purse)
     run.curator.rehearse(plan.questions)
     ask = plan.asks[0]
     assert isinstance(ask.question, Selection)
@@ -157,7 +158,9 @@ def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse:
     return MeanResult(found.center, 1 / math.sqrt(n), error, warnings, diagnostics)
 
 
-def _at_the_edge(found: _Selected, public: tuple[float, ...], known: KnownCovariance, asked: Any) -> tuple[str, ...]:
+def _at_the_edge(
+    found: _Selected, public: tuple[float, ...], known: KnownCovariance, asked: Selection
+) -> tuple[str, ...]:
     """Warn if the outermost hypotheses were chosen: the mean may lie beyond them."""
     moved = known.whiten(np.array(found.center) - np.array(public))
     # those so near to the edge are not held against the outermost

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 
@@ -55,7 +55,7 @@ class KnownCovariance:
         whitening = (vectors / np.sqrt(values)) @ vectors.T / scale
         colouring = scale[:, None] * ((vectors * np.sqrt(values)) @ vectors.T)
         given = hashlib.sha256(sigma.tobytes()).hexdigest()
-        return cls(tuple(np.diag(sigma).tolist()), _rows(whitening), _rows(colouring), given)
+        return cls(tuple(np.diag(sigma).tolist()), row_tuples(whitening), row_tuples(colouring), given)
 
     def frame(self, center: np.ndarray) -> Frame:
         """The frame z = W (x - center)."""
@@ -123,7 +123,3 @@ def _checked(covariance: Any, d: int) -> np.ndarray:
     if (np.abs(sigma - sigma.T) > 1e-9 * np.outer(scale, scale)).any():
         raise InvalidInput("the known covariance is not symmetric")
     return (sigma + sigma.T) / 2
-
-
-def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, matrix.tolist()))

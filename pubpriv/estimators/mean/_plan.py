@@ -9,7 +9,6 @@ squares. Everything here is a formula in n, d, m and the budget.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -24,7 +23,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
 from pubpriv.estimators.mean._lengths import lengths_question
-from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, least_where, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mean
 from pubpriv.privacy.budgets import Budget, Purse
@@ -151,24 +150,16 @@ def _predicted_error(n: int, d: int, m: int, purse: Purse) -> float:
 
 def _rows_for(error: float, d: int, m: int, purse: Purse) -> int | None:
     """Fewest private rows, to about 1%, that reach a predicted error; None if 10^12 do not."""
-    found = _smallest(lambda n: _predicted_error(math.ceil(n), d, m, purse) <= error, 1.0, 1e12)
+    found = least_where(lambda n: _predicted_error(math.ceil(n), d, m, purse) <= error, 1.0, 1e12)
     return None if found is None else math.ceil(found)
 
 
 def _purse_for(error: float, n: int, d: int, m: int, kind: str) -> Purse | None:
     """Smallest purse, to about 1%, that reaches a predicted error with n private rows; None if the largest does not."""
-    found = _smallest(lambda units: _predicted_error(n, d, m, Purse(math.ceil(units), kind)) <= error, 2.0, _MOST_UNITS)
+    found = least_where(
+        lambda units: _predicted_error(n, d, m, Purse(math.ceil(units), kind)) <= error, 2.0, _MOST_UNITS
+    )
     return None if found is None else Purse(math.ceil(found), kind)
-
-
-def _smallest(enough: Callable[[float], bool], low: float, high: float) -> float | None:
-    """The least value from which `enough` holds, by bisection in the logarithm."""
-    if not enough(high):
-        return None
-    while high > 1.01 * low:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
 
 
 def combined(first: _MeanStep, second: _MeanStep, n: float, public: float) -> tuple[np.ndarray, float]:
@@ -324,7 +315,7 @@ class MeanCase:
         return Forecast(plan, (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """As the driver decides."""
+        """Tell whether the driver runs without being forced."""
         return _feasible(n, self.d, self.m, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases

@@ -78,7 +78,7 @@ class Options:
 
     @classmethod
     def of(cls, public: tuple[float, ...], rounds: int, ball: tuple[Any, float] | None) -> "Options":
-        """Checked.
+        """Take options that make sense.
 
         Raises:
             InvalidInput: rounds or a ball that make no sense.

@@ -64,8 +64,9 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.driver import check_learnt, check_two_step, checked_mean
+    from pubpriv.estimators.mean.driver import check_learnt, check_rounds, check_two_step, checked_mean
 
+    check_rounds(settings.method, settings.rounds)
     if settings.method == NO_PUBLIC:
         check_learnt(settings.covariance)
         return GAUSSIAN.checks.public(_both(settings), public)

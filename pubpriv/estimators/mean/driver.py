@@ -16,6 +16,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
+from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.mean._against_public import check_covariance, resolved
@@ -73,7 +74,8 @@ def estimate_mean(
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read; the first also for a covariance that the
             public rows contradict.
-        NoAnswer: without public rows, where the rows do not show where they lie.
+        NoAnswer: without public rows, where the rows do not show where they lie; or their number was private, and what
+            was released of it is too small.
         PrivateStepFailed: after a charge; run the same release id again.
 
     Where the table tells groups apart (`PrivateTable.by`), so does the estimate: six tenths of the budget are for them.
@@ -92,6 +94,7 @@ def estimate_mean(
         True
     """
     check_arguments(public, curator)
+    check_rounds(method, rounds, ball)
     table = public_rows(public, curator.columns, method)
     assumed = isinstance(covariance, str) and covariance == "auto"
     if method == NO_PUBLIC:
@@ -141,7 +144,8 @@ def _with_known_covariance(
         )
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
-        check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
+        with counted(curator.size):
+            check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = _METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
     statement = curator.statement()
     warnings = [*found.warnings, *found.notes, *_notes(rows)]

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
@@ -47,7 +47,7 @@ _UNSETTLED, _BACK, _SLOWEST = 1.0, 3, 0.999
 by the rate at which the last three changes became smaller, taken to be no more than the third. Then components hang on
 rows that they share: 5 and more were left where one held rows of another, .6 and less where each had its own."""
 
-Floors = tuple[tuple[float, ...], ...]
+Floors = Matrix
 """Least variance of each column in each component, (k, d), in standard coordinates."""
 
 
@@ -270,7 +270,7 @@ def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundA
     upheld = laws.upheld(scaling, found.mixture, *sds)
     found = found if upheld == laws else read(seen, upheld)
     hidden = laws.hidden(scaling, found.mixture, *sds, seen.radius)
-    return replace(found, mixture=upheld.tied(scaling, found.mixture), hidden=tuple(map(tuple, hidden.tolist())))
+    return replace(found, mixture=upheld.tied(scaling, found.mixture), hidden=row_tuples(hidden))
 
 
 def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:

@@ -13,11 +13,12 @@ from itertools import product
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, View
+from pubpriv.estimators._even_rows import even_chances, shuffled_columns
 from pubpriv.estimators._lattice import count_steps
-from pubpriv.estimators.gaussian.count_laws import panjer
+from pubpriv.estimators.gaussian.count_laws import counts_at, panjer
 from pubpriv.estimators.mixture._linear import floored
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture, log_density
@@ -98,7 +99,7 @@ class CountLaws:
         if not counting(above):
             return None
         two = (above < 1.5).all(axis=0)
-        return cls(tuple(map(tuple, origins.tolist())), tuple(steps.tolist()), tuple(two.tolist()) if two.any() else ())
+        return cls(row_tuples(origins), tuple(steps.tolist()), tuple(two.tolist()) if two.any() else ())
 
     def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
         """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""
@@ -282,12 +283,10 @@ class CountLaws:
 
         sds = np.sqrt(np.diag(covariance))
         values, vectors = np.linalg.eigh(covariance / np.outer(sds, sds))
-        generator, column = np.random.default_rng([component, seed]), ndtri((np.arange(count) + 0.5) / max(count, 1))
-        even = np.stack([generator.permutation(column) for _ in sds], axis=1)
+        even = shuffled_columns(ndtri(even_chances(count)), len(sds), [component, seed])
         ranks = ndtr(even @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
         shares = self.shares(component, mean, sds)
-        counts = [np.searchsorted(np.cumsum(own)[:-1], rank) for own, rank in zip(shares, ranks.T, strict=True)]
-        return np.asarray(np.array(self.origins[component]) + np.array(self.steps) * np.stack(counts, axis=1))
+        return np.asarray(np.array(self.origins[component]) + np.array(self.steps) * counts_at(shares, ranks))
 
 
 def part_put_back(sd: float) -> float:

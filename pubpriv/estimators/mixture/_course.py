@@ -73,7 +73,7 @@ def _regime(rows: PublicTable, ways: Ways) -> Regime:
 
 
 def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
-    """See `Course.surely`."""
+    """List the questions that a run asks whatever it finds; see `Course.surely`."""
     # while k is looked for, subspaces are found on the way
     first = (plan.pca,) if plan.pca is not None and not plan.most else ()
     rounds = plan.rounds if ladder is None else plan.rounds[:-1]

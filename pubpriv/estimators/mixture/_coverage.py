@@ -20,7 +20,8 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.balls import Cylinder
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
+from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Moments
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import NearestPoint
@@ -302,10 +303,10 @@ def _drawn(seen: Outline, found: _Cloud, inside: _Cloud, m: int, n: float) -> tu
     sd = math.sqrt(float(np.clip(inside.variance, *_DRAWN)))
     noise = sd * np.random.default_rng(0).standard_normal((count, len(seen.units)))
     points = centers[np.arange(count) % len(centers)] + noise
-    return tuple(map(tuple, (points * np.array(seen.units)).tolist()))
+    return row_tuples(points * np.array(seen.units))
 
 
-def _frame(scaling: Scaling, seen: Outline, center: np.ndarray | None = None) -> Any:
+def _frame(scaling: Scaling, seen: Outline, center: np.ndarray | None = None) -> Frame:
     """Map the table's units to those of the outline, about `center`."""
     units = np.array(seen.units)
     origin = np.zeros(len(units)) if center is None else center * units

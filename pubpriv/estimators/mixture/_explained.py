@@ -13,6 +13,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._fit_regions import shells_about, shells_inside
 from pubpriv.estimators.mixture._linear import one_thread
@@ -31,6 +32,7 @@ _NONE = 1e-4
 """A share of a scale below this is left out."""
 
 _PASSES = 300
+"""Passes of EM for the shares of scales."""
 
 
 @public_value
@@ -79,10 +81,7 @@ def with_tails(found: Explained) -> Mixture:
 
 def _scale_shares(radii: tuple[float, ...], shells: tuple[float, ...], d: int) -> np.ndarray:
     """Shares of the scales that fit the shells best, by EM from equal ones: (scales,)."""
-    from scipy.special import gammainc
-
-    edges = np.array([0.0, *radii, np.inf])
-    inside = np.diff(gammainc(d / 2, (edges / np.array(_SCALES)[:, None]) ** 2 / 2), axis=1)
+    inside = gaussian_shares(np.array(radii), d, np.array(_SCALES))
     seen = np.maximum(shells, 0.0) / max(np.maximum(shells, 0.0).sum(), 1.0)
     shares = np.ones(len(_SCALES)) / len(_SCALES)
     for _ in range(_PASSES):

@@ -12,6 +12,7 @@ from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._ladder import Climbed
 from pubpriv.estimators.mixture._linear import clip_radius
 from pubpriv.estimators.mixture._misfit import Fit
+from pubpriv.estimators.mixture._outside import Outside
 from pubpriv.estimators.mixture._plan import MixturePlan
 from pubpriv.estimators.mixture._scene import Scene
 from pubpriv.estimators.mixture._shapes import Shape
@@ -48,18 +49,9 @@ def diagnostics(
     verdict: Verdict,
 ) -> dict[str, Any]:
     """Collect public facts and released answers of a run by the default method."""
-    d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
-    # the weight of a component that holds hardly a row says nothing of how many public rows would do
-    smallest = scene.settings.min_weight or (min(last.counts) / sum(last.counts) if last.held else 1 / k)
-    warnings = list(verdict.warnings)
+    k, outside = len(last.counts), last.outside if guard.clear else None
     if not guard.clear:
-        warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
-    outside = last.outside if guard.clear else None
-    if outside is not None:
-        warnings += outside.warnings(last.rows)
-    warnings += [*(() if last.tails is None else last.tails.warnings(scene.rows.columns)), *fit.warnings]
-    warnings += [*left_out(scene.run.curator.size, last.rows), *scene.scaling.notes, *advice(m, k, smallest)]
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
     if climbed is not None:
@@ -93,10 +85,30 @@ def diagnostics(
         "misfit": fit.facts(),
         **({} if outside is None else outside.facts(last.rows)),
         **({} if last.tails is None else {"tails": asdict(last.tails)}),
-        "clip_radius": clip_radius(d),
+        "clip_radius": clip_radius(len(scene.rows.columns)),
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
-        "warnings": warnings,
+        "warnings": _warnings(scene, last, guard, outside, fit, verdict),
     }
+
+
+def _warnings(
+    scene: Scene, last: Round, guard: Preference, outside: Outside | None, fit: Fit, verdict: Verdict
+) -> list[str]:
+    """Say what a reader of a run by the default method should know; its model leaves the rows `outside` out."""
+    # the weight of a component that holds hardly a row says nothing of how many public rows would do
+    k = len(last.counts)
+    smallest = scene.settings.min_weight or (min(last.counts) / sum(last.counts) if last.held else 1 / k)
+    replaced = "the private rows do not support a better model than the public one, which is returned"
+    return [
+        *verdict.warnings,
+        *(() if guard.clear else (replaced,)),
+        *(() if outside is None else outside.warnings(last.rows)),
+        *(() if last.tails is None else last.tails.warnings(scene.rows.columns)),
+        *fit.warnings,
+        *left_out(scene.run.curator.size, last.rows),
+        *scene.scaling.notes,
+        *advice(len(scene.rows.rows), k, smallest),
+    ]
 
 
 def _units(groups: Groups, regime: str, more: bool) -> np.ndarray | None:

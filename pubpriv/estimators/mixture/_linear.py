@@ -1,6 +1,5 @@
 """Small linear algebra that several steps share."""
 
-import math
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -8,6 +7,7 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 
 from pubpriv.data.arithmetic import in_one_thread
+from pubpriv.estimators._lengths import length_quantile
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -31,9 +31,7 @@ def one_thread(step: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def clip_radius(d: int, inflation: float = 1.05) -> float:
     """A little beyond the 99% quantile of |z| for a standard Gaussian z in R^d."""
-    from scipy.special import gammaincinv
-
-    return inflation * math.sqrt(2 * float(gammaincinv(d / 2, 0.99)))
+    return inflation * length_quantile(d, 0.99)
 
 
 def floored(covariance: np.ndarray, floor: np.ndarray | float) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.arithmetic import row_by_row
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.questions import JointCounts
 from pubpriv.data.questions.radial import bounding_sd
@@ -241,7 +241,7 @@ def check_fit(
         shells.by_shell(shells.predicted),
         tuple(np.sqrt(shells.by_shell(np.full(len(shells.seen), shells.sd**2))).tolist()),
         n,
-        tuple(map(tuple, shells.inner(np.full(len(clear), True))[0].tolist())),
+        row_tuples(shells.inner(np.full(len(clear), True))[0]),
     )
 
 

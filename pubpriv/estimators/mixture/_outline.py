@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._seeding import nearest_others
@@ -71,9 +71,7 @@ def outline(public: PublicTable, scaling: Scaling, most: int) -> Outline:
     """Measure public rows; `most` is the number of components, or the most that there may be."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
     one = (0,) * len(rows)
-    groups = Groups(
-        tuple(map(tuple, rows.tolist())), one, ((1.0,) * rows.shape[1],), None, False, tuple(steps.tolist())
-    )
+    groups = Groups(row_tuples(rows), one, ((1.0,) * rows.shape[1],), None, False, tuple(steps.tolist()))
     units = np.array(tighten(groups, most).units[0])
     points = rows / units
     nearest = nearest_others(points)
@@ -81,7 +79,7 @@ def outline(public: PublicTable, scaling: Scaling, most: int) -> Outline:
     distance = _WIDER * float(min(nearest.max(), times * np.quantile(nearest, quantile)))
     return Outline(
         tuple(units.tolist()),
-        tuple(map(tuple, points.tolist())),
+        row_tuples(points),
         distance,
         _standing_alone(points, nearest),
         _by_chance(len(np.unique(points, axis=0)), int((nearest > distance).sum())),

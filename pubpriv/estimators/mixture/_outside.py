@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import Matrix, public_value
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.questions import Question
 from pubpriv.data.questions.radial import GAUSSIAN
@@ -87,9 +87,6 @@ def as_planned(cells: Cells, ask: Ask) -> Cells | ComponentShells:
     return replace(planned, cells=cells) if isinstance(planned, ComponentShells) else cells
 
 
-_Table = tuple[tuple[float, ...], ...]
-
-
 @public_value
 @dataclass(frozen=True)
 class Tails:
@@ -105,10 +102,10 @@ class Tails:
         alone: chance of each column that it has a tail which the others have not, (d,).
     """
 
-    factors: _Table
-    places: _Table
-    unsure: _Table
-    shift: _Table
+    factors: Matrix
+    places: Matrix
+    unsure: Matrix
+    shift: Matrix
     gaussian: float
     odd: float
     alone: tuple[float, ...]
@@ -155,7 +152,7 @@ class Outside:
 
     @property
     def seen(self) -> bool:
-        """There are some."""
+        """Tell whether there are some for sure."""
         return self.count > _CLEAR * self.noise
 
     def few(self, n: float) -> bool:

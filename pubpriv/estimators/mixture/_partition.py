@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.curator import Answer, Curator
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.questions import Moments
 from pubpriv.data.regions import Cells, Refined, View
 from pubpriv.estimators.asks import Ask
@@ -90,9 +91,7 @@ def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspac
     centers, variances = np.array(seeds.centers), np.array(seeds.variances)
     centers = np.where(seen.enough[:, None], centers + np.sqrt(variances)[:, None] * seen.shift, centers)
     variances = np.where(seen.enough, variances * seen.spread(0.25, 4.0), variances)
-    return Seeds(
-        seeds.groups, tuple(map(tuple, centers.tolist())), tuple(variances.tolist()), tuple(seen.weights.tolist())
-    )
+    return Seeds(seeds.groups, row_tuples(centers), tuple(variances.tolist()), tuple(seen.weights.tolist()))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.questions import LiftedGram
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._linear import one_thread
@@ -24,7 +24,7 @@ class Subspaces:
     @classmethod
     def whole(cls, groups: Groups) -> "Subspaces":
         """All of R^d, where there is nothing to reduce."""
-        identity = tuple(map(tuple, np.eye(len(groups.points[0])).tolist()))
+        identity = row_tuples(np.eye(len(groups.points[0])))
         return cls((identity,) * groups.count)
 
     def leading(self, count: int) -> "Subspaces":
@@ -54,7 +54,7 @@ def _private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_component
     question = LiftedGram.second_moment(groups.partition(scaling), tuple(frames), tuple(radii), ask.price)
     moments = curator.release(question, ask.label).values["moment"]
     bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
-    return Subspaces(tuple(tuple(map(tuple, basis.tolist())) for basis in bases))
+    return Subspaces(tuple(map(row_tuples, bases)))
 
 
 def find_subspaces(run: Execution, scaling: Scaling, groups: Groups, dimension: int, ask: Ask | None) -> Subspaces:

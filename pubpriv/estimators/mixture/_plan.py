@@ -61,9 +61,11 @@ _TELLING = 0.5
 _HOME = Fraction(1, 4)
 """Share of the last round that goes to one more before it, where the round before that still moved a component far."""
 
-_EXPLORE = Fraction(1, 2)
+_EXPLORE, _STARTS = Fraction(1, 2), 3
+"""Share, of what checks leave, of the rounds from several starts, and how many starts overlapping components have."""
+
 _PICK = Fraction(15, 1000)
-_STARTS = 3
+"""The same of the score by which the next start is held against the best one so far."""
 
 
 @public_value

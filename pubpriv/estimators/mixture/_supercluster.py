@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import typical_step
@@ -82,7 +82,7 @@ class Groups:
         """The same points as one group."""
         if self.count == 1:
             return self
-        units = tuple(map(tuple, np.ones((1, len(self.points[0]))).tolist()))
+        units = row_tuples(np.ones((1, len(self.points[0]))))
         return replace(self, labels=(0,) * len(self.points), units=units)
 
     def in_units_of(self, labels: np.ndarray) -> "Groups":
@@ -125,9 +125,9 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
     separation = _separation(rows, labels, units, n_components)
     counted = count_clusters(_thinned(public.rows, _MOST_POINTS), n_components)
     return Groups(
-        tuple(map(tuple, rows.tolist())),
+        row_tuples(rows),
         tuple(labels.tolist()),
-        tuple(map(tuple, units.tolist())),
+        row_tuples(units),
         separation,
         n_components == 1 or inside is not None or (separation is not None and separation < _SEPARATED),
         tuple(steps.tolist()),

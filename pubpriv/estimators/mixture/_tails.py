@@ -22,6 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
@@ -101,19 +102,14 @@ def read_tails(
     shift = np.sqrt(shift**2 + (_MISTAKEN * places) ** 2 + (places - placed) ** 2)
     factors = factors * ((1 + taken) / grown)[:, None]
     return Tails(
-        _table(factors),
-        _table(placed),
-        _table(unsure),
-        _table(shift),
+        row_tuples(factors),
+        row_tuples(placed),
+        row_tuples(unsure),
+        row_tuples(shift),
         belief.gaussian,
         belief.of_odd_rows,
         tuple(belief.alone.tolist()),
     )
-
-
-def _table(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    """Plain numbers of an array (k, d)."""
-    return tuple(map(tuple, values.tolist()))
 
 
 def with_tails(last: Round, tails: Tails | None) -> Round:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Counts
@@ -162,7 +162,7 @@ def _probe(
     counts = answer.values["count"].reshape(-1, PairBins.bins)
     noise, k = bounding_sd(answer.question, "count"), len(seeds.groups)
     grain = _grains(partition, scaling, groups.steps)
-    return _Evidence(tuple(map(tuple, counts.tolist())), noise, k, _apart(counts, noise, k, least, grain))
+    return _Evidence(row_tuples(counts), noise, k, _apart(counts, noise, k, least, grain))
 
 
 def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
@@ -239,7 +239,7 @@ def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds)
     spread = (centers - origin) / unit
     basis = np.linalg.svd(spread, full_matrices=False)[2][: len(centers) - 1]
     frame: Frame = scaling.frame(origin, basis / unit)
-    return PairBins(frame, tuple(map(tuple, (spread @ basis.T).tolist())))
+    return PairBins(frame, row_tuples(spread @ basis.T))
 
 
 @step(title="scales inside clusters")
@@ -258,7 +258,7 @@ def tighten(groups: Groups, most: int) -> Groups:
         for _ in range(_LOOKS):
             inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
             units[group] *= inside
-    return replace(groups, units=tuple(map(tuple, units.tolist())))
+    return replace(groups, units=row_tuples(units))
 
 
 def _inside(points: np.ndarray, most: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
 from pubpriv.data.tables import PublicTable
@@ -146,7 +146,7 @@ def _shape(rows: np.ndarray, singular: np.ndarray, clusters: int) -> tuple[tuple
         return ()
     shape = np.eye(rows.shape[1])
     shape[np.ix_(smooth, smooth)] = found
-    return tuple(map(tuple, shape.tolist()))
+    return row_tuples(shape)
 
 
 def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:

@@ -23,6 +23,7 @@ _SMALLEST_SD = 1 << 20
 """Below this the discrete Gaussian may not be priced as a continuous one."""
 
 _LARGEST_EPSILON = 700
+"""exp(epsilon) is still a float, and nobody is protected long before."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pubpriv.privacy.events import Event
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 
 _SLACK = 4096
+"""Units that are held beside a cost, for what rounding each charge up adds; see `hold_on`."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ opens for reading only until it has caught up.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import NoReturn
 
@@ -75,7 +76,7 @@ class Access:
             dataset: (
                 f"dataset {dataset!r} of the ledger {self.url} is open for reading only: {missing} "
                 f"(witness {witness}). An older copy was restored, or this is another ledger; bring it up to date with "
-                f"`pubpriv ledger restore {witness} --ledger {self.url}`"
+                f"`pubpriv ledger restore {witness} --ledger {quote(self.url)}`"
             )
             for dataset, missing in self.lacks(ends).items()
         }
@@ -166,7 +167,7 @@ class Access:
         known = f"it knows {', '.join(every)}" if every else "it knows none yet"
         raise InvalidInput(
             f"dataset {dataset!r} is not registered in the ledger ({known}): register it with "
-            f"`pubpriv budget set {dataset} zcdp:RHO --ledger {self.url}`"
+            f"`pubpriv budget set {dataset} zcdp:RHO --ledger {quote(self.url)}`"
         )
 
 

@@ -4,6 +4,7 @@ In SQLite it is a file that is made 0600, with a write-ahead log, every commit s
 PostgreSQL 15 or newer a commit is on disk before it counts, and each dataset is locked by its row.
 """
 
+import logging
 import os
 import sqlite3
 import stat
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import sqlalchemy as sa
@@ -39,6 +41,11 @@ _BEFORE_WRITING = sa.text(
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
 ).bindparams(patience=f"{_PATIENCE}s", sleep=f"{_SLEEP}s")
 
+_QUIET = "ledger"
+logging.getLogger(f"sqlalchemy.engine.Engine.{_QUIET}").setLevel(logging.WARNING)
+"""What is written, and what is read back before it is stored, stays out of messages and of SQLAlchemy's log: an answer
+that could not be stored was not published."""
+
 _TABLES_LOCK = 7_210_433_026
 _MIGRATION_LOCK = 7_210_433_027
 """Names of advisory locks: numbers that nobody else is likely to use."""
@@ -64,9 +71,10 @@ class Database:
             raise
         except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
             failure = str(error.orig) if isinstance(error, sa.exc.DBAPIError) else "no connection is free"
-        if failure is not None:  # raised out here, so that it carries no driver's text
+        if failure is not None:
             explain = _postgresql_failure if self._remote else _sqlite_failure
-            raise Unavailable(explain(self.address, failure))
+            # whoever leaves the block is still at the driver's error, whose text quotes what was to be written
+            raise Unavailable(explain(self.address, failure)) from None
 
     def lock_tables(self, connection: sa.Connection) -> None:
         """Let one transaction at a time declare tables: no two datasets take the same one at the same moment.
@@ -121,7 +129,7 @@ def _revision(connection: sa.Connection, address: Address, create: bool) -> str 
         return None
     if not names:
         raise InvalidInput(
-            f"no ledger in {where}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {address.shown}`"
+            f"no ledger in {where}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {quote(address.shown)}`"
         )
     if not {"alembic_version", "datasets", "records"} <= names:
         raise InvalidInput(
@@ -168,11 +176,13 @@ def _sqlite_engine(address: Address, create: bool) -> sa.Engine:
     if not _has_content(path):
         if not create:
             raise InvalidInput(
-                f"no ledger at {path}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {address.shown}`"
+                f"no ledger at {path}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger "
+                f"{quote(address.shown)}`"
             )
         _make_file(path)
     _keep_to_owner(path)
-    made = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": _PATIENCE})
+    where, settings = sa.URL.create("sqlite", database=str(path)), {"timeout": _PATIENCE}
+    made = sa.create_engine(where, connect_args=settings, hide_parameters=True, logging_name=_QUIET)
     sa.event.listen(made, "connect", _on_sqlite_connect)
     sa.event.listen(made, "begin", _on_sqlite_begin)
     return made
@@ -239,8 +249,9 @@ def _postgresql_engine(address: Address) -> sa.Engine:
         raise InvalidInput("a ledger in PostgreSQL needs a driver: pip install 'pubpriv[postgres]'") from None
     assert address.url is not None
     settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": _SLEEP}
-    # a connection that died with its server is noticed before it is used, and parameters stay out of messages
-    made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
+    # a connection that died with its server is noticed before it is used
+    quiet: dict[str, Any] = {"hide_parameters": True, "logging_name": _QUIET}
+    made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, **quiet)
     sa.event.listen(made, "begin", _on_postgresql_begin)
     return made
 

@@ -3,6 +3,8 @@
 One table has one budget, so no two datasets share one, and no private file is read as public rows.
 """
 
+from shlex import quote
+
 import sqlalchemy as sa
 
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
@@ -65,8 +67,8 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     how = (
         f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
         if is_in_memory(uri)
-        else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
-        f"--private {table.uri} --columns {','.join(columns)}{''.join(f' --by {name}' for name in groups)}`"
+        else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {quote(url)} --private "
+        f"{quote(table.uri)} --columns {quote(','.join(columns))}{''.join(f' --by {quote(name)}' for name in groups)}`"
     )
     near = nearest(missing[0], known) if known and missing else None
     hint = "D" if near is None else f"Did you mean {near!r}? If not, d"

@@ -153,6 +153,8 @@ class Ledger:
         check_text(unit, "privacy unit")
         if reason:
             check_text(reason, "reason")
+        if table is not None and not hasattr(table, "uri"):
+            raise InvalidInput("a private table is declared opened: table=PrivateTable.open(PATH, COLUMNS)")
         budget = budget_of(budget)
         names = (person,) if isinstance(person, str) else tuple(person)
         if persons is not None and not names:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from pubpriv.errors import InvalidInput, Unavailable
-from pubpriv.privacy.ledger.records import states_of
+from pubpriv.privacy.budgets import Budget
+from pubpriv.privacy.ledger.records import Record, states_of
 from pubpriv.privacy.units import UNIT
 from pubpriv.released.estimate import write_atomically
 from pubpriv.released.report.drawing import (
@@ -112,7 +112,7 @@ def write_plot(path: Path, picture: Element) -> None:
         raise Unavailable(f"the plot {str(path)!r} cannot be written ({failure}); nothing else was changed")
 
 
-def spending(dataset: str, budget: Any, records: Sequence[Any]) -> Element:
+def spending(dataset: str, budget: Budget, records: Sequence[Record]) -> Element:
     """Draw spending as steps over time, holds above it, the cap as a line, and the names of runs.
 
     Args:
@@ -143,7 +143,7 @@ def spending(dataset: str, budget: Any, records: Sequence[Any]) -> Element:
     return made
 
 
-def _balances(records: Sequence[Any]) -> list[_Balance]:
+def _balances(records: Sequence[Record]) -> list[_Balance]:
     """Balances that differ to the eye: of a hundred thousand charges a picture shows no more than some thousands."""
     states = [(datetime.fromisoformat(record.at), states_of(record.state)[0]) for record in records]
     found = [(at, state) for at, state in states if state.cap.main]  # none before books are carried on
@@ -161,7 +161,7 @@ def _balances(records: Sequence[Any]) -> list[_Balance]:
     ]
 
 
-def _ends(records: Sequence[Any]) -> list[_RunEnd]:
+def _ends(records: Sequence[Record]) -> list[_RunEnd]:
     """The end of each run that charged; those that spent most first, then the newest."""
     ends: dict[str, _RunEnd] = {}
     for record in records:

@@ -82,3 +82,15 @@ def test_rows_beyond_all_that_is_measured_end_no_run():
     public, private = answers(30, generator, differ=0.4), answers(900, generator, differ=0.08)
     assert agreement(public) is None
     assert not pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 0)).converged
+
+
+def test_public_rows_beyond_all_that_counts_are_feared():
+    """A long column beside a rare answer, of which a public row lies where noise hides private ones."""
+    generator = np.random.default_rng(38)
+    rows = generator.standard_normal((1200, 4))
+    rows[:, 3] = generator.random(1200) < 0.1
+    rows[:, 0] = generator.standard_t(2.5, 1200)
+    public, private = rows[:60], rows[60:]
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 38))
+    error = np.sqrt(sum(part[0, 0] ** 2 for part in estimate.standard_errors["covariance"].values()))
+    assert abs(estimate.covariance[0, 0] - private[:, 0].var()) < 3 * error  # 9 of those of the private rows alone

@@ -13,8 +13,8 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian._cutting import cut
+from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shells import FINE, Histogram, histogram_edges
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
 
 HALF = pp.ZeroConcentratedDP(0.5)
 

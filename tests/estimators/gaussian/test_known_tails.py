@@ -10,10 +10,10 @@ from benchmarks.laws import LAWS
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
+from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._shells import RATIO, middle_squares
 from pubpriv.estimators.gaussian._tail import Shells, Tail
 from pubpriv.estimators.gaussian.count_laws import drawn_counts
-from pubpriv.estimators.gaussian.tail_belief import public_shape
 
 N, RATE = 500.0, 0.5
 LINE = Frame((RATE,), None, (1 / math.sqrt(RATE),))

@@ -11,7 +11,7 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.learner import SETTINGS, Setting, bench, world
-from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.codec import from_json, row_tuples, to_json
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.errors import InvalidInput, SpecMismatch
@@ -194,7 +194,7 @@ def test_the_error_is_predicted_before_a_row_is_read(n, d):
 
 def measured(d=3, mean=0.0, scale=1.0):
     """A final release of variances `scale` in the table's own coordinates."""
-    values = tuple(map(tuple, (scale * np.eye(d)).tolist()))
+    values = row_tuples(scale * np.eye(d))
     return Measured(Frame.of(np.zeros(d), np.eye(d)), (mean,) * d, values, 1000.0, 2.0, 0.01, 0.01, 0.1, 0.3, 0.0, 0.2)
 
 
@@ -324,7 +324,7 @@ def test_whoever_runs_the_steps_gets_the_same_bits(method):
     assert plain.to_json()["covariance"] == stepped.to_json()["covariance"]
     assert plain.to_json()["mean"] == stepped.to_json()["mean"]
     rounds = (
-        {"approach", "measure", "pool", "public_shape", "count_lengths", "judge_bulk"}
+        {"approach", "measure", "pool", "public_lattices", "count_lengths", "judge_bulk"}
         if method == "learner"
         else {"bound", "covariance_round", "mean_round"}
     )

@@ -13,10 +13,10 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._plan import table_plan
+from pubpriv.estimators.gaussian._public_shape import PublicShape
+from pubpriv.estimators.gaussian._shell_reading import _whole_again
 from pubpriv.estimators.gaussian._shell_shapes import leant
 from pubpriv.estimators.gaussian._shells import Cut, Histogram, clipped_off, histogram_edges
-from pubpriv.estimators.gaussian._table_moments import _whole_again
-from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)

@@ -13,18 +13,11 @@ from pubpriv.estimators._lengths import gaussian_shares, length_quantile
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._learner import ClippedMoments
 from pubpriv.estimators.gaussian._long_columns import column_odds, long_columns
+from pubpriv.estimators.gaussian._public_shape import PublicShape, public_shape, unlike_tails
 from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, histogram_edges
 from pubpriv.estimators.gaussian.clipping import best_moment_radius, unclip_variances, variance_error
-from pubpriv.estimators.gaussian.tail_belief import (
-    Correction,
-    PublicShape,
-    believe,
-    best_radius,
-    lattice_shift,
-    public_shape,
-    unlike_tails,
-)
-from pubpriv.estimators.gaussian.tail_laws import tail_laws
+from pubpriv.estimators.gaussian.tail_belief import Correction, believe, best_radius, lattice_shift
+from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
 
 D, N, RHO = 1, 2000.0, 0.3
 LINE = Frame((0.0,) * D)
@@ -264,3 +257,12 @@ def test_a_column_that_may_be_long_costs_gaussian_rows_little():
     plain, radius = clip(weights / 0.8, 0 * long), clip(weights, long)
     assert plain < radius
     assert variance_error(n, d, RHO, radius) <= 1.05 * variance_error(n, d, RHO, plain)
+
+
+def test_laws_are_looked_at_once_for_each_clip_radius_that_is_tried(monkeypatch):
+    """With and without long columns the same numbers are weighed: 16 radii, each law once; it was twice."""
+    looked, scale_at = [], TailLaw.scale_at
+    monkeypatch.setattr(TailLaw, "scale_at", lambda law, *places: looked.append(law) or scale_at(law, *places))
+    weights, long = np.full(len(tail_laws(3)), 0.9 / len(tail_laws(3))), np.full((3, len(long_columns(3))), 0.003)
+    assert 2.5 <= best_radius(weights, long, N, RHO, 2.5, 6.0) <= 6.0
+    assert len(looked) == 16 * len(tail_laws(3))

@@ -443,6 +443,8 @@ LOPSIDED = np.eye(5) + np.triu(np.full((5, 5), 0.1), 1)
         ({"covariance": np.diag([1, 1, 1, 1, np.nan])}, "missing or infinite"),
         ({"method": "median"}, "method must be one of two-step"),
         ({"rounds": 3}, "options of method coinpress"),
+        ({"covariance": "unknown", "rounds": 3}, "options of method coinpress"),
+        ({"covariance": "unknown", "ball": (np.zeros(5), 9.0)}, "options of method coinpress"),
         ({"method": "coinpress", "rounds": 0}, "from 1 to 50"),
         ({"method": "coinpress", "rounds": 2.5}, "whole number"),
         ({"method": "coinpress", "ball": (np.zeros(4), 1.0)}, "5 finite numbers"),

@@ -8,6 +8,7 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.data.balls import Cylinder
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
@@ -52,7 +53,7 @@ def test_shells_are_those_of_a_slow_twin(ball):
     generator = np.random.default_rng(0)
     points, rows = generator.normal(size=(4, 3)), 2 * generator.normal(size=(400, 3))
     rows[:3] = [[np.nan, 0, 0], [np.inf, 0, 0], [1e200, 0, 0]]
-    regions = Uncovered(Frame((0.0,) * 3), tuple(map(tuple, points.tolist())), (0.5, 1.0, 2.5), ball)
+    regions = Uncovered(Frame((0.0,) * 3), row_tuples(points), (0.5, 1.0, 2.5), ball)
     with np.errstate(over="ignore", invalid="ignore"):
         seen = regions.assign(View(np.ascontiguousarray(rows.T)))
     assert seen[:3].tolist() == [-1] * 3

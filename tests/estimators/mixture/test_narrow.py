@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from test_pipeline import fit
 
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture._narrow import narrow_shape
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
@@ -61,7 +62,7 @@ def test_columns_that_are_computed_or_take_few_values_keep_their_own_scale():
 def test_a_shape_is_undone():
     """Rows, frames and mixtures come back from standard coordinates."""
     generator = np.random.default_rng(0)
-    shape = tuple(map(tuple, np.tril(generator.normal(size=(D, D)) + 3 * np.eye(D)).tolist()))
+    shape = row_tuples(np.tril(generator.normal(size=(D, D)) + 3 * np.eye(D)))
     scaling = Scaling((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0), shape=shape)
     rows, center, matrix = generator.normal(size=(9, D)), generator.normal(size=D), generator.normal(size=(2, D))
     assert scaling.restore(scaling.apply(rows)) == pytest.approx(rows)

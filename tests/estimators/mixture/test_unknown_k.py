@@ -8,6 +8,7 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import View
@@ -44,7 +45,7 @@ def gaussian(d, n, generator, condition=10.0):
 
 def counted(centers, rows):
     """Exact counts (pairs, bins) of rows between centers."""
-    pairs = PairBins(Frame.of(np.zeros(rows.shape[1])), tuple(map(tuple, centers.tolist())))
+    pairs = PairBins(Frame.of(np.zeros(rows.shape[1])), row_tuples(centers))
     regions = pairs.assign(View(np.ascontiguousarray(rows.T)))
     return np.bincount(regions, minlength=pairs.n_regions).reshape(-1, PairBins.bins)
 

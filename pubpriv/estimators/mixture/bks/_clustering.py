@@ -11,7 +11,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.balls import Balls, Cylinder, Path
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.tables import PublicTable
@@ -128,7 +128,7 @@ def hard_clustering(
 
 def _whole(level: Level, d: int) -> Subspaces:
     """All of R^d for every open group, where there is nothing to reduce."""
-    identity = tuple(map(tuple, np.eye(d).tolist()))
+    identity = row_tuples(np.eye(d))
     return Subspaces((identity,) * len(level.tree.open))
 
 
@@ -217,7 +217,7 @@ def _level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> S
     question = LiftedGram.second_moment(partition, level.frames, level.radii, ask.price)
     moments = curator.release(question, ask.label).values["moment"]
     bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
-    return Subspaces(tuple(tuple(map(tuple, basis.tolist())) for basis in bases))
+    return Subspaces(tuple(map(row_tuples, bases)))
 
 
 @step(title="partition", private=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.questions import Counts, LiftedGram
@@ -154,7 +154,7 @@ def look(curator: Curator, parts: RowParts, ell: int, ask: Ask) -> RowParts:
                 size=count,
                 center=tuple(center.tolist()),
                 variance=float(np.clip(values.mean(), (radii[i] / BINS) ** 2, radii[i] ** 2)),
-                basis=tuple(map(tuple, vectors[:, ::-1][:, :ell].T.tolist())),
+                basis=row_tuples(vectors[:, ::-1][:, :ell].T),
                 reach=radii[i],
             )
         )

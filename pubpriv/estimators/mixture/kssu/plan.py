@@ -30,6 +30,7 @@ _FIRST_ZOOMS, _ZOOMS, _CUTS = 4, 2, 9
 """Zooms of the first level and of the others, and how often the grid is cut finer."""
 
 _MOST_LEVELS, _MOST_DIRECTIONS = 3, 4
+"""Levels of the search, and directions that a level looks along, at most: both also by k, these by d, too."""
 
 
 @public_value

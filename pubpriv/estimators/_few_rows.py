@@ -1,0 +1,31 @@
+"""Refusals by how many rows there are: before anything is spent where that is public, and else an answer, paid for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pubpriv.errors import InvalidInput, NoAnswer
+from pubpriv.ledger.unit import Size
+
+
+@contextmanager
+def counted(size: Size) -> Iterator[None]:
+    """Hold what is refused in here against `size`: where that was released, the run has spent, and ends.
+
+    Args:
+        size: of the table, by which rows are found to be too few.
+
+    Raises:
+        NoAnswer: instead of `InvalidInput`, which promises that nothing was spent.
+    """
+    refused = ""
+    try:
+        yield
+    except InvalidInput as error:
+        if not size.sd:
+            raise
+        refused = str(error)
+    if refused:
+        raise NoAnswer(
+            f"no answer: {refused}. How many rows there are is private here: the number is the released one, counting "
+            "them is paid for, and the rest of the run's budget is not; another try takes another release id"
+        )

@@ -1,0 +1,189 @@
+"""What a release in shells shows of the rows beyond its core: how many, how long, and how the tail goes on.
+
+Each shell's rows are counted three times: by the trace of its second moment, by its count in the same release and by
+the bins of the histogram. What clipping takes of a shell, which the histogram shows, is given back. Post-processing.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
+from pubpriv.estimators.gaussian._public_shape import PublicShape
+from pubpriv.estimators.gaussian._shell_shapes import common_part
+from pubpriv.estimators.gaussian._shells import FINE, RATIO, Cut, Histogram, clipped_off, cut_off, middle_squares
+from pubpriv.estimators.gaussian._tail import Shells, Tail, read_tail
+
+_MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
+"""What clipping takes of the squared lengths in a shell, over what it leaves, at most."""
+
+_BEFORE = 4
+"""Shells within the core that the histogram tells of."""
+
+
+@dataclass(frozen=True)
+class ShellMoments:
+    """A release in shells, per whole row; the core first.
+
+    Attributes:
+        records: whole rows.
+        rows: (shells + 1,) counts, not per row.
+        means: (shells + 1, d) sums of w.
+        seconds: (shells + 1, d, d) second moments of w.
+        rows_sd: noise sd of a count.
+        mean_sds, second_sds: (shells + 1,) of a coordinate, and of a diagonal entry.
+    """
+
+    records: float
+    rows: np.ndarray
+    means: np.ndarray
+    seconds: np.ndarray
+    rows_sd: float
+    mean_sds: np.ndarray
+    second_sds: np.ndarray
+
+
+@dataclass(frozen=True)
+class CoreRead:
+    """A release in shells whose core was read: what tells of the rows beyond.
+
+    Attributes:
+        moments: the release.
+        histogram: of |w|.
+        where: the cut of the release.
+        core: (d, d) second moment of the core about `center`, as it is taken to be.
+        center: (d,) middle of the core, in w.
+        frame: the map to w.
+        public: what the public rows say of the shape of all rows.
+    """
+
+    moments: ShellMoments
+    histogram: Histogram
+    where: Cut
+    core: np.ndarray
+    center: np.ndarray
+    frame: Frame
+    public: PublicShape
+
+
+@dataclass(frozen=True)
+class ReadShells:
+    """The shells beyond a core, (shells,) each, and the tail that they show.
+
+    Attributes:
+        shells: released numbers.
+        tail: which shells count, and what lies beyond them.
+        seconds: (shells, d, d) second moments of w, with what clipping takes given back.
+        second_sds: noise sds of a diagonal entry.
+        longer, unsure: the factors of second moments that give it back, and their sds.
+        sizes: (d,) second moments of the core along the axes.
+    """
+
+    shells: Shells
+    tail: Tail
+    seconds: np.ndarray
+    second_sds: np.ndarray
+    longer: np.ndarray
+    unsure: np.ndarray
+    sizes: np.ndarray
+
+
+def read_shells(
+    known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.ndarray, left: np.ndarray
+) -> ReadShells:
+    """Say how many rows each shell holds, and which shells count.
+
+    Args:
+        known: the release.
+        axes: (d, d) orthogonal; rows are directions in w along which sizes are taken.
+        traces: (shells,) of second moments, before what clipping takes is given back.
+        trace_sds: (shells,) of the noise in these.
+        left: (shells,) what clipping leaves of the squared lengths in a shell whose shape is known; 0 in others.
+    """
+    moments, histogram, where = known.moments, known.histogram, known.where
+    n, d = moments.records, len(axes)
+    middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
+    middle[-1] = where.radii[-1] ** 2 / RATIO
+    rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
+    lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
+    longer, unsure = _whole_again(lost, lost_sds, left)
+    seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
+    traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
+    shells = Shells(traces, trace_sds, rows, rows_sd, middle)
+    sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, known.core, axes), 0.0)
+    common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
+    others = float(sizes.sum()) * (1 - 1 / d)
+    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n)
+    if not where.gaussian:
+        seen = slice(0, tail.last + 1)
+        place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
+        so_far = place, square - np.outer(place, place)
+        tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), known.frame, known.public, so_far)
+    return ReadShells(shells, tail, seconds, second_sds, longer, unsure, sizes)
+
+
+def _whole_again(lost: np.ndarray, sds: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(factors (shells,) of second moments that make up for clipping, their sds): what it takes is like the rest.
+
+    1 where the shape may be noise: there the shape that the shell leans to has what is clipped off.
+
+    Args:
+        lost: (shells,) what clipping takes of the squared lengths.
+        sds: (shells,) how far that may be off.
+        left: (shells,) squared lengths as released; 0 where the shape may be noise.
+    """
+    shaped = left > 0
+    over = np.where(shaped, left, 1.0)  # what is clipped off has the shape of the rest
+    return 1 + np.where(shaped, np.minimum(lost / over, _MOST_CLIPPED), 0.0), np.where(shaped, sds / over, 0.0)
+
+
+def _rows(
+    moments: ShellMoments, histogram: Histogram, where: Cut, by_trace: np.ndarray, by_trace_sd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(rows in each shell, sds of their noise) from traces, counts of the release and bins of the histogram."""
+    bins, number = _binned(histogram, where)
+    sds = np.array([by_trace_sd, np.full(len(bins), moments.rows_sd), histogram.sd * np.sqrt(number)])
+    weights = sds**-2
+    values = np.array([by_trace, moments.rows[1:], bins])
+    return (weights * values).sum(axis=0) / weights.sum(axis=0), np.sqrt(1 / weights.sum(axis=0))
+
+
+def _binned(histogram: Histogram, where: Cut) -> tuple[np.ndarray, np.ndarray]:
+    """(rows of the histogram in each shell, how many bins that are)."""
+    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
+    first = np.searchsorted(edges, np.array(where.edges) * 0.999) + 1
+    ends = np.append(first[1:], len(counts))
+    return np.array([counts[a:b].sum() for a, b in zip(first, ends, strict=True)]), ends - first
+
+
+def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Lengths:
+    """Counts by length: the histogram's in the core, and beyond it all that was released."""
+    at = int(np.searchsorted(np.array(histogram.edges), where.edges[0] * 0.999))
+    return Lengths(
+        np.array([*histogram.edges[:at], *where.edges]),
+        np.array([*histogram.counts[: at + 1], *shells.rows]),
+        np.array([*[histogram.sd] * (at + 1), *shells.rows_sd]),
+        at + 1,
+        n,
+    )
+
+
+def _before(histogram: Histogram, where: Cut, n: float, common: float, others: float) -> tuple[np.ndarray, np.ndarray]:
+    """(mean squared lengths, per row, in the shells within the first edge, their sds), by the histogram.
+
+    Of the columns whose tail goes on beyond: they have at least the `common` part of what is not what the `others` have
+    of any row's squared length, and at most all of it.
+    """
+    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
+    at = int(np.searchsorted(edges, where.edges[0] * 0.999))
+    middle = middle_squares(edges)
+    lengths = counts[1:-1] * middle / n  # bin i + 1 lies between the edges i and i + 1
+    ends = range(at - 2 * _BEFORE, at, 2)
+    found = np.array([float(lengths[max(end, 0) : max(end + 2, 0)].sum()) for end in ends])
+    noise = np.array([math.sqrt(float((middle[max(end, 0) : max(end + 2, 0)] ** 2).sum())) for end in ends])
+    found = np.maximum(found, 0.0)
+    squares = middle_squares(edges[[max(end, 0) for end in ends]], edges[[end + 2 for end in ends]])
+    least = common * np.maximum(1 - others / squares, 0.0)
+    return found * (1 + least) / 2, np.hypot(histogram.sd * noise / n, found * (1 - least) / 2)
