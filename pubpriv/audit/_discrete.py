@@ -7,6 +7,7 @@ shift. No formula of `pubpriv.privacy` is used, only its units.
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 from pubpriv.privacy.budgets import Amount
@@ -80,13 +81,12 @@ class DiscreteGaussian:
         mp = precise()
         width, scale = _WINDOW * self.sd, self.sd * mp.sqrt(2)
 
-        def rounded(k: int) -> Any:
-            return (mp.erfc((k - mp.mpf(1) / 2) / scale) - mp.erfc((k + mp.mpf(1) / 2) / scale)) / 2
-
+        above = [mp.erfc((k + mp.mpf(1) / 2) / scale) / 2 for k in range(-1, width)]  # of -1/2, 1/2, ...
+        rounded = [high - low for high, low in pairwise(above)]
         whole = self._total
         # both laws are even, so the sum over k > 0 counts twice
-        beside = mp.fsum(abs(self._weight(k) / whole - rounded(k)) for k in range(1, width))
-        return abs(1 / whole - rounded(0)) / 2 + beside
+        beside = mp.fsum(abs(self._weight(k) / whole - rounded[k]) for k in range(1, width))
+        return abs(1 / whole - rounded[0]) / 2 + beside
 
     def _mass(self, last: int) -> Any:
         """P(K <= last)."""
@@ -114,8 +114,8 @@ class DiscreteGaussian:
 
     def _weight(self, k: int) -> Any:
         mp = precise()
-        return mp.exp(-(mp.mpf(k) ** 2) / (2 * mp.mpf(self.sd) ** 2))
+        return mp.exp(mp.mpf(-k * k) / (2 * self.sd**2))
 
     @cached_property
     def _total(self) -> Any:
-        return precise().fsum(self._weight(k) for k in range(-_WINDOW * self.sd, _WINDOW * self.sd + 1))
+        return 1 + 2 * precise().fsum(self._weight(k) for k in range(1, _WINDOW * self.sd + 1))

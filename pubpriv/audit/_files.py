@@ -135,7 +135,8 @@ def _tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1)
     seen = {type(example.question).__name__: _Seen() for example in asked}
     cells = np.array(alphabet)
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
-        table, before = _written(Path(folder), layout, cells[rows]), {}
+        disk = _Disk(Path(folder), layout)
+        table, before = disk.written(cells[rows]), {}
         for how, source, step in (
             ("in memory", with_groups(cells[rows]), 1),
             ("read anew for each question", table, share),
@@ -148,7 +149,7 @@ def _tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1)
             changed = rows.copy()
             changed[row] = new
             places = range(number % share, len(asked), share)
-            source = remembering(_written(Path(folder), layout, cells[changed])) if places else None
+            source = remembering(disk.written(cells[changed])) if places else None
             for place in places:
                 wanted = _summed((whole[place], alone[place][old], alone[place][new]), (1, -1, 1))
                 _ask(seen, asked[place], source, f"with {where} replaced", wanted, before[asked[place].name])
@@ -196,38 +197,59 @@ def _bystanders(random: np.random.Generator) -> list[Record]:
     return [(float(a), float(np.expm1(b))) for a, b in random.normal(0.0, (4.0, 2.0), (40, 2))]
 
 
-def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
-    """The table on disk: columns in another order, among others, one of them named as an expression is."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+@dataclass
+class _Disk:
+    """Where tables of a layout are written, one in the place of the other.
 
-    a, b = cells.T
-    other = np.arange(len(cells), dtype=np.float64)
-    # a missing cell is a null in one column and NaN in the other
-    columns = {"b": pa.array(b), "log1p(b)": pa.array(other), "a": pa.array(a, from_pandas=True), "x": pa.array(-other)}
-    columns |= {"group": pa.array(categories_of(cells)).dictionary_encode()}
-    table, start = pa.table(columns), 0
-    if path_of_csv := next((folder / name for name in layout.files if name.endswith(".csv")), None):
-        return _as_text(path_of_csv, table)
-    for name, groups in layout.files.items():
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        with pq.ParquetWriter(path, table.schema, compression="none", use_dictionary=False) as writer:
-            for rows in groups:
-                writer.write_table(table.slice(start, rows))
-                start += rows
-    return PrivateTable.open(path if len(layout.files) == 1 else folder, COLUMNS, by=GROUPS)
+    Attributes:
+        folder: of the files.
+        layout: how they are cut.
+        lines: of the last CSV file: all but one of a neighbour's are the same.
+        bits: of the records in them, (n, 2).
+    """
+
+    folder: Path
+    layout: _Layout
+    lines: list[str] = field(default_factory=list)
+    bits: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+
+    def written(self, cells: np.ndarray) -> PrivateTable:
+        """Write records (n, 2): columns in another order, among others, one of them named as an expression is."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        a, b = cells.T
+        other = np.arange(len(cells), dtype=np.float64)
+        # a missing cell is a null in one column and NaN in the other
+        columns = {"b": pa.array(b), "log1p(b)": pa.array(other), "a": pa.array(a, from_pandas=True)}
+        columns |= {"x": pa.array(-other), "group": pa.array(categories_of(cells)).dictionary_encode()}
+        table, start = pa.table(columns), 0
+        if path_of_csv := next((self.folder / name for name in self.layout.files if name.endswith(".csv")), None):
+            return self._as_text(path_of_csv, table, cells.view(np.int64))
+        for name, groups in self.layout.files.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            with pq.ParquetWriter(path, table.schema, compression="none", use_dictionary=False) as writer:
+                for rows in groups:
+                    writer.write_table(table.slice(start, rows))
+                    start += rows
+        single = len(self.layout.files) == 1
+        return PrivateTable.open(path if single else self.folder, COLUMNS, by=GROUPS)
+
+    def _as_text(self, path: Path, table: Any, bits: np.ndarray) -> PrivateTable:
+        """Write the same as a CSV file, with a comma and quotes in a cell of each line."""
+        if len(self.lines) != len(bits):
+            self.lines, self.bits = [""] * len(bits), ~bits
+        fresh = np.flatnonzero((bits != self.bits).any(axis=1))  # by bits: a missing cell equals itself, -0 not 0
+        cells = zip(*(column.to_pylist() for column in table.take(fresh).columns), strict=True)
+        for place, row in zip(fresh.tolist(), cells, strict=True):
+            self.lines[place] = _line(row)
+        self.bits = bits
+        path.write_text("\n".join([",".join([*table.column_names, "words"]), *self.lines]) + "\n")
+        return PrivateTable.open(path, COLUMNS, by=GROUPS)
 
 
-def _as_text(path: Path, table: Any) -> PrivateTable:
-    """The same as a CSV file, with a comma and quotes in a cell of each line."""
-    cells = zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
-    header = ",".join([*table.column_names, "words"])
-    lines = (
-        ",".join(
-            ["" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row] + ['"a, ""b"""']
-        )
-        for row in cells
-    )
-    path.write_text("\n".join([header, *lines]) + "\n")
-    return PrivateTable.open(path, COLUMNS, by=GROUPS)
+def _line(row: Sequence[Any]) -> str:
+    """The cells of one record as a line of a CSV file."""
+    cells = ("" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row)
+    return ",".join([*cells, '"a, ""b"""'])

@@ -123,12 +123,8 @@ def _rounding(draws: int) -> Finding:
 def _in_answers(attack: Attack, question: Radial, runs: int, seed: int) -> Finding:
     """What a question adds to its exact totals: vectors of the announced size, each region's its own where they are."""
     totals = attack.sides(seed, question)[0]
-    drawn = []
-    for _ in range(runs):
-        answer = _answer(question, totals)
-        exact = _blocks(question, _exact(question, totals, answer))
-        drawn.append(_blocks(question, answer) - exact)
-    noise = np.array(drawn)  # (runs, blocks, N)
+    answers = _answers(question, totals, runs)
+    noise = _blocks(question, answers) - _blocks(question, _exact(question, totals, answers))  # (runs, blocks, N)
     faults = [f"vector {block}: {fault}" for block in range(noise.shape[1]) for fault in _faults_of(noise[:, block])]
     if noise.shape[1] > 1:
         lengths = np.linalg.norm(noise, axis=2) - noise.shape[2]
@@ -144,10 +140,8 @@ def _in_answers(attack: Attack, question: Radial, runs: int, seed: int) -> Findi
 def _attacked(attack: Attack, question: Radial, runs: int, seed: int) -> Finding:
     """Attack answers of the product itself, over exact totals of the real scan, with real noise."""
     first, second = attack.sides(seed, question)
-    scores = []
-    for totals in (first, second):
-        answers = [_answer(question, totals) for _ in range(runs)]
-        scores.append(np.array([_log_ratio(question, first, second, answer) for answer in answers]))
+    answers = (_answers(question, totals, runs) for totals in (first, second))
+    scores = [_log_ratios(question, first, second, each) for each in answers]
     charged = PureDP(1).price(event_of(question)).main / UNIT
     return _judged(f"{attack.name}, radial", charged, scores, f"{runs:,} answers on each of two neighbours")
 
@@ -158,7 +152,7 @@ def _chosen(runs: int) -> Finding:
     scores = []
     for west in (22, 21):
         totals = scan(in_memory(np.repeat([[-4.0], [4.0]], (west, 42 - west), axis=0)), question)
-        scores.append(np.array([int(_answer(question, totals)["chosen"][0]) != 0 for _ in range(runs)], dtype=float))
+        scores.append((_answers(question, totals, runs)["chosen"][:, 0] != 0).astype(float))
     charged = PureDP(1).price(event_of(question)).main / UNIT
     return _judged("Selection", charged, scores, f"{runs:,} choices on each of two neighbours")
 
@@ -187,40 +181,46 @@ def _through_the_door(pairs: int, seed: int) -> Finding:
     return _judged("Counts through the curator in a pure run", claimed, scores, how)
 
 
-def _answer(question: Question, totals: Totals) -> Totals:
-    """One answer of the question, with the system's noise."""
+def _answers(question: Question, totals: Totals, runs: int) -> Totals:
+    """So many answers of the question, with the system's noise: each part (runs, its size)."""
     source = OperatingSystemNoise()
-    return question.answer(totals, lambda name, scale, size: source.draw("audit", name, scale, size))
+    drawn = [
+        question.answer(totals, lambda name, scale, size: source.draw("audit", name, scale, size)) for _ in range(runs)
+    ]
+    return {name: np.stack([answer[name] for answer in drawn]) for name in drawn[0]}
 
 
-def _exact(question: Radial, totals: Totals, answer: Totals) -> Totals:
-    """The multiplied totals that noise was added to; of a bisection, at the thresholds that the answers led to."""
+def _exact(question: Radial, totals: Totals, answers: Totals) -> Totals:
+    """The multiplied totals that noise was added to, (runs or 1, size); of a bisection, where the answers led to."""
     inner, parts = bare(question), question.parts
     if not isinstance(inner, Bisection):
-        return {name: totals[name] * part.factor for name, part in parts.items()}
-    below, low, high, asked = np.cumsum(totals["histogram"]), 0, 1 << inner.steps, []
+        return {name: totals[name][None] * part.factor for name, part in parts.items()}
+    below, counts, factor = np.cumsum(totals["histogram"]), answers["count"], parts["count"].factor
+    low, high = np.zeros(len(counts), dtype=int), np.full(len(counts), 1 << inner.steps)
+    asked = np.empty_like(counts)
     for step in range(inner.steps):
         middle = (low + high) // 2
-        asked.append(int(below[middle]) * parts["count"].factor)
-        enough = int(answer["count"][step]) >= inner.rank * parts["count"].factor
-        low, high = (low, middle) if enough else (middle, high)
-    return {"count": np.array(asked, dtype=np.int64)}
+        asked[:, step] = below[middle] * factor
+        enough = counts[:, step] >= inner.rank * factor
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return {"count": asked}
 
 
 def _blocks(question: Radial, integers: Totals) -> np.ndarray:
-    """Integers over their scales, by vector of noise: (blocks, N)."""
-    pieces = [integers[name].reshape(question.blocks, -1) / part.noise_scale for name, part in question.parts.items()]
-    return np.concatenate(pieces, axis=1)
-
-
-def _log_ratio(question: Radial, first: Totals, second: Totals, answer: Totals) -> float:
-    """log of the densities of an answer under `second` and under `first`."""
-    found = _blocks(question, answer)
-    away = [
-        np.linalg.norm(found - _blocks(question, _exact(question, totals, answer)), axis=1).sum()
-        for totals in (first, second)
+    """Integers (runs, size) over their scales, by vector of noise: (runs, blocks, N)."""
+    parts = question.parts.items()
+    pieces = [
+        integers[name].reshape(len(integers[name]), question.blocks, -1) / part.noise_scale for name, part in parts
     ]
-    return float(away[0] - away[1])
+    return np.concatenate(pieces, axis=2)
+
+
+def _log_ratios(question: Radial, first: Totals, second: Totals, answers: Totals) -> np.ndarray:
+    """log of the densities of answers under `second` and under `first`, (runs,)."""
+    found = _blocks(question, answers)
+    exact = (_blocks(question, _exact(question, totals, answers)) for totals in (first, second))
+    away = [np.linalg.norm(found - each, axis=2).sum(axis=1) for each in exact]
+    return np.asarray(away[0] - away[1])
 
 
 def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -> Finding:

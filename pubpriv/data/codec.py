@@ -20,6 +20,9 @@ _TYPES: dict[str, type] = {}
 _FIELDS: dict[type, dict[str, str]] = {}
 """Field of a class by the name that it is stored under."""
 
+_TAGS: dict[type, str] = {}
+"""What values of a class are stored under."""
+
 _SCALARS = frozenset((float, int, str, bool, type(None)))
 _PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
 """A subclass's value as JSON will write it, whatever the subclass says of itself."""
@@ -48,7 +51,9 @@ def row_tuples(array: "np.ndarray") -> Matrix:
 
 def _tag(cls: type) -> str:
     """The name that values of a class are stored under: without the underscore of a class that one module uses."""
-    return str(getattr(cls, "stored_as", cls.__name__)).lstrip("_")
+    if cls not in _TAGS:
+        _TAGS[cls] = str(getattr(cls, "stored_as", cls.__name__)).lstrip("_")
+    return _TAGS[cls]
 
 
 def _stored_fields(cls: type) -> dict[str, str]:
@@ -67,6 +72,8 @@ def to_json(value: Any) -> Any:
 
 
 def _written(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
         return list(value)  # a row of numbers: most of what is written
     if dataclasses.is_dataclass(value) and _TYPES.get(_tag(type(value))) is type(value):
@@ -115,12 +122,14 @@ def rebuilt(value: Any) -> Any:
     known: dict[int, Any] = {}
 
     def again(value: Any) -> Any:
+        if type(value) in _SCALARS:
+            return value
         if type(value) is tuple and _SCALARS.issuperset(map(type, value)):
             return value  # cannot be changed
         cls = _TYPES.get(_tag(type(value)))
         if cls is type(value) and dataclasses.is_dataclass(value):
             if id(value) not in known:
-                fields = {field.name: again(getattr(value, field.name)) for field in dataclasses.fields(value)}
+                fields = {name: again(getattr(value, name)) for name in _stored_fields(cls).values()}
                 known[id(value)] = cls(**fields)
             return known[id(value)]
         if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Prices: the audit's own arithmetic is right, everything holds, and wrong prices are seen. About 5 s."""
+"""Prices: the audit's own arithmetic is right, everything holds, and wrong prices are seen. About 2 s."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -20,10 +20,23 @@ FAILURE, RENYI = "Failure terms of discrete noise", "Renyi divergence of the dis
 CURVE, CAPS = "One coordinate of discrete noise under approx", "Caps of (epsilon, delta) budgets"
 AS_BUDGETS, AS_EVENTS = "Adversarial amounts as budgets", "Adversarial amounts as events"
 
+CHECKS = {
+    GAUSSIAN: lambda: _prices._gaussian_prices(np.random.default_rng(0), 200),
+    PURE: lambda: _prices._pure_prices(np.random.default_rng(0), 10),
+    FAILURE: _prices._failure_terms,
+    RENYI: _prices._renyi_orders,
+    CURVE: lambda: _prices._exact_curve(True),
+    CAPS: lambda: _prices._caps(np.random.default_rng(0), 3),
+    AS_BUDGETS: _prices._as_budgets,
+    AS_EVENTS: _prices._as_events,
+}
+"""As a fast audit makes them, one by one: a patch is looked for by one of them."""
+
 
 def fault(mechanism):
     """What a fast audit finds broken of one kind of price, with the product as it is patched now."""
-    finding = next(finding for finding in _prices.findings(True, 0) if finding.mechanism == mechanism)
+    finding = CHECKS[mechanism]()
+    assert finding.mechanism == mechanism
     assert not finding.holds
     return finding.detail
 

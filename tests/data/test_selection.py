@@ -12,6 +12,7 @@ from pubpriv.audit._worlds import in_memory
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Selection
 from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.data.questions.selection import _distinct
 from pubpriv.data.scan import scan
 from pubpriv.ledger import event_of
 from pubpriv.privacy.events import PureEvent
@@ -88,3 +89,14 @@ def test_it_is_charged_as_a_pure_mechanism_of_two_steps_of_a_score():
     assert event_of(asked()) == PureEvent(Fraction(2 * COUNT_FACTOR, SCALE))
     made = Selection.priced(Frame((0.0,)), 50, 0.7, 4, 0.05, Fraction(9, 4))
     assert Fraction(149, 100) < made.epsilon <= Fraction(3, 2)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_half_planes_that_are_equal_are_one(columns):
+    """Distinct rows are numpy's, in its order; so far apart that no one number tells rows apart, they are refused."""
+    rows = np.random.default_rng(columns).integers(-3, 4, size=(400, columns))
+    rows[0] = -(1 << 12)
+    for found, expected in zip(_distinct(rows), np.unique(rows, axis=0, return_inverse=True), strict=True):
+        assert found.tolist() == expected.tolist()
+    with pytest.raises(ValueError, match="dims"):
+        _distinct(np.array([[-(1 << 31)] * 3, [1 << 31] * 3]))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -104,21 +105,27 @@ class Radial(Around):
         """A length that the noise exceeds with a chance below 1e-20: Gamma(N) is below N + 12 sqrt(N) + 60."""
         return self.block_size + 12 * (math.isqrt(self.block_size) + 1) + 60
 
-    @property
-    def draws(self) -> list[tuple[str, Scale, int]]:
+    @cached_property
+    def draws(self) -> tuple[tuple[str, Scale, int], ...]:
         """(name, scales, size) of each block's noise."""
         pieces = [(part.noise_scale,) * (part.size // self.blocks) for part in self.parts.values()]
         scales = tuple(scale for piece in pieces for scale in piece)
-        return [(f"block-{number}", scales, len(scales)) for number in range(self.blocks)]
+        return tuple((f"block-{number}", scales, len(scales)) for number in range(self.blocks))
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:  # noqa: ARG002
         """As the inner question answers, with noise whose blocks are drawn whole; no other question asks this one."""
-        blocks = np.stack([draw(*announced) for announced in self.draws])
-        ends = np.cumsum([part.size // self.blocks for part in self.parts.values()])
-        pieces = np.split(blocks, ends[:-1], axis=1)
-        noise = {name: piece.ravel() for name, piece in zip(self.parts, pieces, strict=True)}
+        blocks = np.array([draw(*announced) for announced in self.draws])
+        if blocks.shape != (self.blocks, self.block_size):
+            raise ValueError("noise of another shape than was announced")
+        noise = {name: blocks[:, own].ravel() for name, own in self._places.items()}
         answer: Totals = self.inner.answer(totals, lambda name, scale, size: noise[name])  # noqa: ARG005 - of a draw
         return answer
+
+    @cached_property
+    def _places(self) -> dict[str, slice]:
+        """Which coordinates of each vector of noise are a part's."""
+        ends = list(accumulate(part.size // self.blocks for part in self.parts.values()))
+        return {name: slice(*own) for name, own in zip(self.parts, pairwise([0, *ends]), strict=True)}
 
     def noise(self) -> Values:
         """Standard deviations: those of Gaussians of these scales, times sqrt(N + 1)."""
@@ -160,7 +167,7 @@ def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
     """(name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
     noise = _of_noise(question)
     if isinstance(noise, Radial | Selection):
-        return noise.draws
+        return list(noise.draws)
     return [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
 
 

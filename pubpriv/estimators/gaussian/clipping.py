@@ -10,7 +10,7 @@ moments are chi-square tails: E[|w|^2j; |w| <= r] = d (d + 2) ... (d + 2j - 2) F
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -95,6 +95,7 @@ def response(d: int, radius: float, distances: np.ndarray) -> np.ndarray:
     return np.asarray((moved * kept) @ weights / weights.sum())
 
 
+@lru_cache(maxsize=128)  # several designs are weighed, of one plan and of those before a run
 def curvature(d: int, radius: float, spread: float) -> float:
     """What a straight line misses: the variance, per coordinate, of E[psi_r(w) | delta] around kappa' delta.
 

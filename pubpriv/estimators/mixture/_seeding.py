@@ -46,16 +46,26 @@ class Seeds:
 
 def _seed_group(points: np.ndarray, k: int) -> _Spherical | None:
     """The likeliest spherical mixture found from Ward, k-means and model-based starts; None if k > m."""
+    return _seeded(np.asarray(points, dtype=np.float64).tobytes(), points.shape, k)
+
+
+@lru_cache(maxsize=64)  # each number of components that is tried is split over the same groups
+def _seeded(content: bytes, shape: tuple[int, ...], k: int) -> _Spherical | None:
+    """`_seed_group` of the bytes of float64 points."""
     from sklearn.cluster import AgglomerativeClustering
 
+    points = np.frombuffer(content).reshape(shape)
     if k > len(points):
         return None
-    if k == 1:
-        return _spherical_em(points, np.zeros(len(points), dtype=int), 1)
-    starts = [AgglomerativeClustering(k).fit_predict(points), k_means(points, k)]
-    if len(points) <= _MOST_AGGLOMERATED:
+    starts = [np.zeros(len(points), dtype=int)]
+    if k > 1:
+        starts = [AgglomerativeClustering(k).fit_predict(points), k_means(points, k)]
+    if k > 1 and len(points) <= _MOST_AGGLOMERATED:
         starts.append(_agglomerate(points, k))
-    return max((_spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)
+    found = max((_spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)
+    for part in (found.centers, found.variances, found.weights):
+        part.flags.writeable = False  # handed out again
+    return found
 
 
 def k_means(points: np.ndarray, k: int, n_init: int = 10) -> np.ndarray:

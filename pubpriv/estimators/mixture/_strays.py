@@ -7,6 +7,7 @@ so this is post-processing of released answers: free, and public.
 """
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 
@@ -122,6 +123,13 @@ def strays(
 def drawn(model: Mixture, each: int, wider: float = 1.0) -> np.ndarray:
     """Draw so many rows about each component, `wider` times as wide as these: (k each, d); the seed is fixed."""
     _, means, covariances = model.arrays
-    noise = np.random.default_rng(0).standard_normal((len(means), each, means.shape[1]))
-    parts = zip(means, noise, covariances, strict=True)
+    parts = zip(means, _standard(len(means), each, means.shape[1]), covariances, strict=True)
     return np.concatenate([m + wider * z @ np.linalg.cholesky(c).T for m, z, c in parts])
+
+
+@lru_cache(maxsize=2)  # a round asks some ten times for the same
+def _standard(k: int, each: int, d: int) -> np.ndarray:
+    """Draw standard rows, so many about each of k components: (k, each, d)."""
+    rows = np.random.default_rng(0).standard_normal((k, each, d))
+    rows.flags.writeable = False
+    return rows

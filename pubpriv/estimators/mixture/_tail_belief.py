@@ -229,7 +229,8 @@ def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:
         counts are then, and public rows; and relative variances of a variance by sampling, times the rows.
     """
     drawn, grid = seen.drawn, np.exp(_SCALES)
-    held, inside, expected = drawn.held_by(law, grid), drawn.inside_by(law, grid), drawn.expected(law, grid)
+    by_bin = drawn.shares(law, grid)
+    held, inside, expected = drawn.held_by(by_bin), drawn.inside_by(by_bin), drawn.expected(by_bin)
     left = 1 - odd.shares[:, None]
     # rows of many columns may all be outside
     rows = np.maximum(left * inside + odd.inside[:, None], _HARDLY_A_ROW)
@@ -244,7 +245,7 @@ def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:
     clumped = seen.clumped + seen.n / DRAWN + (seen.n / law.rows if law.rows else 0.0)
     logs = seen.counts.logs(seen.n * shares, clumped) - _STEPS**2 / 2
     public = seen.counts.public_logs(seen.lengths, shares[:, len(_STEPS) // 2])
-    sampling = np.interp(logs_of_scales, _SCALES, drawn.sampling_by(law, grid))
+    sampling = np.interp(logs_of_scales, _SCALES, drawn.sampling_by(by_bin, grid))
     most = logs.max()
     likely = most + np.log(np.exp(logs - most).mean(axis=1) + 1e-300)
     return np.stack([np.exp(logs_of_scales), likely, public, sampling])

@@ -150,25 +150,28 @@ class DrawnRows:
         inner = np.stack(parts).transpose(0, 2, 1)
         return cls(d, edges, by_bin(counts.regions(own)), counted, second, fourth, inner, places, others)
 
-    def expected(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
-        """Give the shares (scales, regions) of rows of a law in each region."""
-        return np.asarray(law.shares(self.edges, scales) @ self.regions)
+    def shares(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
+        """Give the shares (scales, bins) of rows of a law in each bin, of which all that follows is reckoned."""
+        return law.shares(self.edges, scales)
 
-    def inside_by(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
-        """Give the shares (scales,) of rows of a law that count for components."""
-        return np.asarray(law.shares(self.edges, scales) @ self.inside)
+    def expected(self, shares: np.ndarray) -> np.ndarray:
+        """Give the shares (scales, regions) of rows in each region."""
+        return np.asarray(shares @ self.regions)
 
-    def held_by(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
+    def inside_by(self, shares: np.ndarray) -> np.ndarray:
+        """Give the shares (scales,) of rows that count for components."""
+        return np.asarray(shares @ self.inside)
+
+    def held_by(self, shares: np.ndarray) -> np.ndarray:
         """Give the mean squared lengths (scales,) that these add, clipped, per row of all."""
-        return np.asarray(law.shares(self.edges, scales) @ self.held)
+        return np.asarray(shares @ self.held)
 
-    def sampling_by(self, law: TailLaw, scales: np.ndarray) -> np.ndarray:
+    def sampling_by(self, shares: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Give relative variances (scales,) of a variance by sampling, times the rows: a Gaussian's has some 2.
 
         It comes from what components hold, by the slope of that in the scale. Of a column of rows with even directions
         the kurtosis is 3 d / (d + 2) times the fourth moment of the length over the square of its second.
         """
-        shares = law.shares(self.edges, scales)
         # of many columns none may be inside
         inside, held, fourth = (np.maximum(shares @ part, _NOTHING) for part in (self.inside, self.held, self.fourth))
         kurtosis = 3 * self.d / (self.d + 2) * fourth * inside / held**2

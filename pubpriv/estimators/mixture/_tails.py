@@ -79,7 +79,8 @@ def read_tails(
     # what was taken out of components for odd rows among theirs, and stays so where there are such rows
     taken = np.array(outside.among) if outside is not None and outside.among else np.zeros(k)
     grown = 1 + float(last.mixture.arrays[0] @ taken)
-    level = grown * float(drawn.held_by(gaussian, np.ones(1))[0] / drawn.inside_by(gaussian, np.ones(1))[0])
+    by_bin = drawn.shares(gaussian, np.ones(1))
+    level = grown * float(drawn.held_by(by_bin)[0] / drawn.inside_by(by_bin)[0])
     sampling, noise = 2 * clumped * k / n, (last.moment_sd * k / n) ** 2
     scale_sd = math.sqrt((noise + sampling) / (d * k)) / 2
     lengths, owners = measured(scaling, last, public.rows)

@@ -1,6 +1,7 @@
 """Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
 
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -147,10 +148,38 @@ def _climbed(rows: np.ndarray, k: int, setting: _FitShape, **starts: Any) -> Any
     from sklearn.mixture import GaussianMixture
 
     kind, floor = setting
+    model = GaussianMixture(k, covariance_type=kind, reg_covar=floor, random_state=0, **starts)
+    if "means_init" not in starts:
+        _start_as_before(model, rows)
     with warnings.catch_warnings():
         # few public rows: not converging, or repeated points, is expected and judged by likelihood
         warnings.simplefilter("ignore")
-        return GaussianMixture(k, covariance_type=kind, reg_covar=floor, random_state=0, **starts).fit(rows)
+        return model.fit(rows)
+
+
+def _start_as_before(model: Any, rows: np.ndarray) -> None:
+    """Have scikit-learn's mixture start from clusters that it would else find anew: the same bits in less time.
+
+    They follow from rows, numbers and seed alone, whatever shapes and floors are tried.
+    """
+    if not hasattr(model, "_initialize"):  # its own business: a later version may do without, and takes longer
+        return
+    k, count, content = model.n_components, model.n_init, np.asarray(rows, dtype=np.float64).tobytes()
+    number = iter(range(count))
+
+    def start(seen: np.ndarray, *_: Any, **__: Any) -> None:
+        model._initialize(seen, np.eye(k)[_first_clusters(content, rows.shape, k, count)[next(number)]])
+
+    model._initialize_parameters = start
+
+
+@lru_cache(maxsize=_FOLDS + 1)  # those of all folds, which each of the candidates asks for in turn
+def _first_clusters(content: bytes, shape: tuple[int, ...], k: int, count: int) -> list[np.ndarray]:
+    """Labels (m,) of each of `count` starts, of the bytes of float64 rows."""
+    from sklearn.cluster import KMeans
+
+    rows, generator = np.frombuffer(content).reshape(shape), np.random.RandomState(0)
+    return [KMeans(k, n_init=1, random_state=generator).fit(rows).labels_ for _ in range(count)]
 
 
 def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: int) -> dict[str, np.ndarray]:

@@ -21,7 +21,8 @@ def test_rows_that_are_all_outside_have_a_finite_error():
     """Of fifty columns, where laws are tried at scales at which no row is inside."""
     edges = np.array([6.0, 7.0])
     drawn = DrawnRows(50, edges, np.ones((3, 1)), *[np.zeros(3)] * 3, np.ones((1, 1, 3)), np.ones(1), np.zeros((1, 3)))
-    assert np.isfinite(drawn.sampling_by(tail_laws(50)[1], np.array([1.0, 2.0, 3.0]))).all()
+    scales = np.array([1.0, 2.0, 3.0])
+    assert np.isfinite(drawn.sampling_by(drawn.shares(tail_laws(50)[1], scales), scales)).all()
 
 
 @pytest.mark.parametrize("d", [1, 5, 50])
@@ -33,7 +34,7 @@ def test_rows_that_stand_for_gaussian_ones_are_in_their_shells(d):
     last = Round(mixture, (1000.0,), 1.0, 1.0, 1.0, mixture, 1000.0)
     counts = TailCounts(tuple(edges), (), np.zeros(8), np.ones(8))
     drawn = DrawnRows.of(precondition(PublicTable.open(public)), public, last, counts, 2 * edges[-1])
-    shares = drawn.expected(tail_laws(d)[0], np.ones(1))[0]
+    shares = drawn.expected(drawn.shares(tail_laws(d)[0], np.ones(1)))[0]
     assert shares == pytest.approx(gaussian_shares(edges, d, np.ones(1))[0], abs=0.0005)
 
 
