@@ -131,7 +131,7 @@ def test_units_do_not_matter():
 
 
 def test_rows_with_missing_cells_are_counted_and_left_out():
-    """A fifth of the rows broken in three ways: the covariance is that of the others, and the share is told."""
+    """A fifth of the rows broken in three ways: the covariance is that of the others, and the share is said."""
 
     def broken(rows):
         rows[0:2000:3, 1], rows[1:2000:3, 0], rows[2:2000:3, 2] = np.nan, np.inf, -np.inf
@@ -139,7 +139,7 @@ def test_rows_with_missing_cells_are_counted_and_left_out():
 
     drawn, estimate = learn(Setting(10_000, 4), change=broken)
     assert estimate.diagnostics["whole_rows"] == pytest.approx(8000, abs=200)
-    assert any("about 0.2 of the private rows" in text for text in estimate.diagnostics["warnings"])
+    assert any("about 19.9% of the private rows" in text for text in estimate.diagnostics["warnings"])
     assert ratios(drawn, estimate)[0] < 1.5
     assert estimate.converged
 

@@ -83,7 +83,7 @@ def test_rows_that_lack_values_are_no_misfit():
     found = pp.estimate_mixture(public, pp.Curator.simulation(private, "zcdp:0.5", 1), n_components=2)
     assert found.converged
     (missing,) = found.diagnostics["warnings"]
-    assert missing.startswith("about 0.5")
+    assert missing.startswith("about 50")
     assert "of the private rows have a missing" in missing
     assert np.array(found.standard_errors["weights"]["sampling"]) == pytest.approx(np.sqrt(0.25 / 3000), rel=0.03)
     others = pp.estimate_mixture(public, pp.Curator.simulation(private[1::2], "zcdp:0.5", 1), n_components=2)
