@@ -116,10 +116,17 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 def without_trace(action: Callable[[], _T]) -> _T:
     """Do what sees exact totals or unpublished answers; what it raises, Ctrl-C too, leaves without where it was raised.
 
-    A trace keeps the variables of each function that it came through, and reporters of crashes write them down.
+    A trace keeps the variables of each function that it came through, and reporters of crashes write them down, also of
+    what an exception was raised from, or while it was handled.
     """
     try:
         return action()
     except BaseException as error:
-        failure = error.with_traceback(None)
+        failure = error
+    linked, seen = [failure], set[int]()
+    while linked:
+        link = linked.pop()
+        seen.add(id(link))
+        link.__traceback__ = None
+        linked += [each for each in (link.__cause__, link.__context__) if each is not None and id(each) not in seen]
     raise failure

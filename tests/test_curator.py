@@ -18,7 +18,15 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, ClippedSums, Counts, JointCounts, LiftedGram
 from pubpriv.data.questions.base import SUM_FACTOR
 from pubpriv.data.regions import Everything, NearestPoint
-from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch, Unavailable
+from pubpriv.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    PrivateStepFailed,
+    RunClosed,
+    SpecMismatch,
+    Unavailable,
+    without_trace,
+)
 from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.noise import OperatingSystemNoise
 
@@ -559,3 +567,24 @@ def test_an_answer_that_cannot_be_stored_is_seen_nowhere(table, ledger, monkeypa
         curator.release(many, "a")
     shown = "".join(traceback.format_exception(failed.value)) + caplog.text + repr(variables(failed.value))
     assert str(drawn[0]["count"][0]) not in shown
+
+
+def test_what_saw_totals_leaves_no_variable_on_what_it_raises():
+    """Neither on the exception, nor on those that it was raised from or while they were handled."""
+
+    def unlucky():
+        total = 437  # noqa: F841 - it would be kept
+        try:
+            try:
+                raise OSError(28, "no space")
+            except OSError:
+                raise KeyError("read back") from None
+        except KeyError as error:
+            raise RuntimeError("not stored") from error
+
+    with pytest.raises(RuntimeError, match="not stored") as raised:
+        without_trace(unlucky)
+    chain = [raised.value, raised.value.__cause__, raised.value.__cause__.__context__]
+    assert [type(link) for link in chain] == [RuntimeError, KeyError, OSError]
+    names = [frame.f_code.co_name for link in chain for frame, _ in traceback.walk_tb(link.__traceback__)]
+    assert "unlucky" not in names
