@@ -16,7 +16,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
+from pubpriv.estimators.gaussian._degenerate_columns import Layout, centered, scale_question
 from pubpriv.estimators.steps import step
 
 _SMALL = 1e-3
@@ -95,6 +95,8 @@ def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -
     """
     if regular is not None and not layout.degenerate:
         return regular
-    center, rows = (np.array(layout.center), np.zeros((0, layout.dimension))) if regular is None else regular.dense()
+    origin = np.array(layout.center)
+    center, rows = (origin, np.zeros((0, layout.dimension))) if regular is None else regular.dense()
+    values = np.array([np.array(column.weights) @ origin for column in layout.degenerate])
     own = [np.array(column.weights) / scale.value for column, scale in zip(layout.degenerate, scales, strict=True)]
-    return Frame.of(center, np.vstack([rows, *own]))
+    return Frame.of(centered(center, layout.degenerate, values), np.vstack([rows, *own]))

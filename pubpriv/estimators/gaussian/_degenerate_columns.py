@@ -8,7 +8,7 @@ the last release.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -162,18 +162,35 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
             own = _alone(index, rows[:, index], d, None, _TOGETHER)
             assert own is not None
             found[index], center[index] = own
-        for index, column in found.items():
-            combined = np.array(column.weights)
-            if (
-                np.count_nonzero(combined) > 1
-            ):  # nothing is left of it where most rows are, whatever the others' centers
-                center[index] += float(np.median(rows @ combined) - combined @ center)
+        values = [
+            np.median(rows @ np.array(column.weights)) if _combines(column) else center[index]
+            for index, column in found.items()
+        ]
+        center = centered(center, list(found.values()), np.array(values))
     regular = tuple(index for index in range(d) if index not in found)
     degenerate = tuple(found[index] for index in sorted(found))
     layout = Layout(public.columns, tuple(center.tolist()), regular, degenerate)
     if regular:
         precondition(layout.whitened(public))  # what it refuses is refused before a run begins
     return layout
+
+
+def centered(center: np.ndarray, degenerate: Sequence[_DegenerateColumn], values: np.ndarray) -> np.ndarray:
+    """Move the center (d,) of degenerate columns so that what the weights of each make of it is its value.
+
+    Where columns that they combine are centered elsewhere, nothing is left of them where most rows are all the same.
+    """
+    if not any(map(_combines, degenerate)):
+        return center
+    own, weights = [column.index for column in degenerate], np.array([column.weights for column in degenerate])
+    moved = center.copy()
+    moved[own] = 0.0
+    moved[own] = np.linalg.solve(weights[:, own], values - weights @ moved)
+    return moved
+
+
+def _combines(column: _DegenerateColumn) -> bool:
+    return sum(weight != 0 for weight in column.weights) > 1
 
 
 def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, float]:

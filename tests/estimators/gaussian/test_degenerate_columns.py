@@ -105,6 +105,14 @@ def test_columns_without_any_spread_spoil_nothing(change):
         assert estimate.covariance[2, 2] == pytest.approx(np.var(private[:, 2]), rel=0.05)
 
 
+def test_what_others_compute_has_the_mean_that_they_give():
+    """Also where the rounds move the centers of the others, since public rows lie elsewhere: it was left behind."""
+    public, private = table(COLLINEAR)
+    estimate = pp.estimate_gaussian(public + np.array([1.0, 0.0, 1.0]), pp.Curator.simulation(private, HALF, 1))
+    assert estimate.mean[2] == pytest.approx(estimate.mean[0] - 2 * estimate.mean[1] + 5, abs=1e-6)
+    assert estimate.mean == pytest.approx(private.mean(axis=0), abs=0.05)
+
+
 @pytest.mark.parametrize("seed", [0, 4, 5])
 def test_some_rows_that_differ_from_all_public_ones_drown_no_other_column(seed):
     """One row in twenty does; a search that noise led astray took them thousands of standard deviations out."""
