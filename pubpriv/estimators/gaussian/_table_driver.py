@@ -7,6 +7,7 @@ Gaussian supplies the shape that the core lost to clipping. All prices are fixed
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ from pubpriv.estimators.gaussian._table_release import Known, Table, measure_she
 from pubpriv.estimators.gaussian._whole import count_rows
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
+
+_PUBLIC_FAR = (
+    "some public rows lie beyond all that was measured, where noise hides as many private ones: the errors have what "
+    "these would add; look for values that stand for missing ones, or for mistakes among the public rows"
+)
 
 
 def estimate_table(
@@ -59,9 +65,9 @@ def estimate_table(
     accuracy = 0.0 if position is None else position.accuracy
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, whole.records)
     table = run(measure_shells, known, plan.final)
-    if layout.degenerate:
-        table = feared_by_public(table, frame, rows.rows)
-    return _outcome(curator, layout, known, table, scales, plan, purse)
+    feared = feared_by_public(table, frame, rows.rows, whole.records, by_law=not layout.degenerate)
+    found = _outcome(curator, layout, known, feared, scales, plan, purse)
+    return found if feared is table else replace(found, warnings=[*found.warnings, _PUBLIC_FAR])
 
 
 def _whitened(

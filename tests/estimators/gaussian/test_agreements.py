@@ -94,3 +94,26 @@ def test_public_rows_beyond_all_that_counts_are_feared():
     estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 38))
     error = np.sqrt(sum(part[0, 0] ** 2 for part in estimate.standard_errors["covariance"].values()))
     assert abs(estimate.covariance[0, 0] - private[:, 0].var()) < 3 * error  # 9 of those of the private rows alone
+    assert any("some public rows lie beyond" in text for text in estimate.diagnostics["warnings"])
+
+
+def test_a_missing_value_among_the_public_rows_is_feared_among_the_private_ones():
+    """99 stands for it in one row of 200; six private ones make a variance ten times as large, and noise hides them."""
+    generator = np.random.default_rng(1)
+    rows = generator.integers(1, 8, (1260, 2)).astype(float)
+    rows[::200, 0] = 99
+    public, private = rows[:60], rows[60:]
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 1))
+    error = np.sqrt(sum(part[0, 0] ** 2 for part in estimate.standard_errors["covariance"].values()))
+    assert not estimate.converged
+    assert abs(estimate.covariance[0, 0] - private[:, 0].var()) < 3 * error
+
+
+def test_public_rows_that_many_private_ones_contradict_are_not_feared():
+    """A twentieth of the public rows is fifty standard deviations off: of 5,000 private ones none was seen there."""
+    generator = np.random.default_rng(2)
+    public, private = generator.standard_normal((60, 5)), generator.standard_normal((5000, 5))
+    public[:3, 0] += 50
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 2))
+    assert estimate.converged
+    assert not any("some public rows lie beyond" in text for text in estimate.diagnostics["warnings"])
