@@ -250,6 +250,6 @@ class _Disk:
 
 
 def _line(row: Sequence[Any]) -> str:
-    """The cells of one record as a line of a CSV file."""
+    """Write the cells of one record as a line of a CSV file."""
     cells = ("" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row)
     return ",".join([*cells, '"a, ""b"""'])

@@ -64,7 +64,7 @@ def numbers_of(array: Any) -> np.ndarray:
 
 
 def decoded(array: Any) -> Any:
-    """The array, with values in the place of their numbers in a dictionary. Fails on no value."""
+    """Put values in the place of their numbers in a dictionary. Fails on no value."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(array.type):

@@ -290,10 +290,10 @@ class SimulatedRun:
         return None
 
     def note(self, label: str, value: Any) -> None:
-        """Note nothing."""
+        """Take no note: a simulation makes everything again."""
 
     def keep(self) -> None:
-        """Keep nothing."""
+        """Write nothing down: a simulation has no ledger."""
 
     def _apply(self, kind: str, what: str, body: dict[str, Any]) -> None:
         refused: BudgetExceeded | None = None

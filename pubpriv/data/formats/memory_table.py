@@ -135,7 +135,7 @@ def _of_pandas(frame: Any, columns: Set[str]) -> Any:
 
 
 def _texts(cells: Any) -> Any:
-    """An Arrow array of ids as bytes."""
+    """Make an Arrow array of ids as bytes."""
     import pyarrow as pa
 
     return pa.array([_text(cell) for cell in cells], pa.binary())

@@ -213,7 +213,7 @@ def _contests(dimension: int, steps: int) -> _Contests:
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct rows of integers in rising order, and which of them each row is; `np.unique` of rows takes longer."""
+    """Give distinct rows of integers in order, and which of them each row is; `np.unique` of rows takes longer."""
     least, spans = rows.min(axis=0), np.ptp(rows, axis=0) + 1
     keys = np.ravel_multi_index(tuple((rows - least).T), tuple(spans.tolist()))  # refused where 64 bits are too few
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)

@@ -19,7 +19,7 @@ _CORRELATED = 0.5
 """Pairs of columns are tried by themselves if they are correlated so."""
 
 _EXACT, _ALONE = 1e-8, 1e-6
-"""What is less than these parts of the rest is rounding: of a singular value, and of the weights of other columns."""
+"""What is less than these parts of the rest is rounding: of singular values; and of weights, or of a value."""
 
 
 def agreement(rows: np.ndarray) -> tuple[np.ndarray, float, float] | None:

@@ -1,8 +1,8 @@
 """The scale of a degenerate column, from private counts of its sizes, and the coordinates that follow from all scales.
 
 A scale that is too large adds some noise to its column. One that is too small takes the rows that differ far beyond all
-others, where the noise of the last release drowns every column. So a size counts only where rows clearly are: half a
-wrong turn of a bisection, which a few dozen rows are enough for, led a thousandfold too far down.
+others, where the noise of the last release drowns every column. So a size counts only where rows clearly are; in a
+bisection for a quantile, noise among some dozens of rows took one wrong turn, and ended a thousandfold too far down.
 """
 
 import math

@@ -67,7 +67,7 @@ def public_hints(columns: Sequence[str], public: np.ndarray) -> tuple[str, ...]:
 
 
 def _tailed(columns: Sequence[str], public: np.ndarray) -> list[tuple[int, str]]:
-    """Places and names of columns that are not mapped yet, and whose public rows (m, d) lose a long tail in `log1p`."""
+    """Give places and names of columns that are not mapped, and whose public rows (m, d) lose a tail in `log1p`."""
     parsed = enumerate(parse_columns(tuple(columns)))
     return [(j, columns[j]) for j, column in parsed if column.function is None and _loses_its_tail(public[:, j])]
 

@@ -1,4 +1,4 @@
-"""What public rows say of rows beyond the last shell that counts, where no law of tails says it; public.
+"""What public rows say of rows beyond the last shell that counts, where no law of tails does; public.
 
 Few private rows do not show through the noise what lies far out, as a value that stands for a missing one. But where
 public rows lie out there, so do private ones, and nobody measured these; unless so many private rows would have been
@@ -12,6 +12,7 @@ import numpy as np
 
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
+from pubpriv.estimators.gaussian._table_moments import lost_entries
 from pubpriv.estimators.gaussian._table_release import Table
 
 _SELDOM = 0.05
@@ -38,13 +39,12 @@ def feared_by_public(table: Table, frame: Frame, rows: np.ndarray, records: floa
         return table
     off = (rows - np.array(table.fitted.mean)) * beyond[:, None]
     means, squares = np.abs(off.mean(axis=0)), np.square(off).mean(axis=0)
-    lost = np.sqrt((np.outer(squares, squares) + np.diag(squares**2)) / 2)
     *others, of_mean = table.mean_errors
     *parts, of_covariance = table.covariance_errors
     return replace(
         table,
         mean_errors=(*others, tuple(np.hypot(of_mean, means).tolist())),
-        covariance_errors=(*parts, row_tuples(np.hypot(of_covariance, lost))),
+        covariance_errors=(*parts, row_tuples(np.hypot(of_covariance, lost_entries(np.diag(squares))))),
     )
 
 

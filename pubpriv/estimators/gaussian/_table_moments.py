@@ -240,12 +240,11 @@ def error_parts(
         "covariance": {
             "sampling": sampling,
             "privacy": np.sqrt(privacy),
-            "clipping": lost_entries(outside, colour),
+            "clipping": lost_entries(colour @ outside.lost @ colour.T),
         },
     }
 
 
-def lost_entries(outside: Outside, colour: np.ndarray) -> np.ndarray:
-    """Give the standard errors (d, d) of a covariance, in the table's units, by what may lie beyond the last shell."""
-    lost = colour @ outside.lost @ colour.T
+def lost_entries(lost: np.ndarray) -> np.ndarray:
+    """Give the standard errors (d, d) of a covariance by what is not measured: `lost` (d, d), as a second moment."""
     return np.asarray(np.sqrt((np.outer(np.diag(lost), np.diag(lost)) + lost**2) / 2))

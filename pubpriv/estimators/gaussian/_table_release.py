@@ -202,7 +202,9 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         fitted = tail.applied(core.pooled)
         public = known.preconditioner.m if known.preconditioner is not None else 0
         errors = tail.widened(standard_errors(core.measured, core.pooled, public), fitted)
-        errors["covariance"]["clipping"] = np.hypot(errors["covariance"]["clipping"], lost_entries(outside, colour))
+        errors["covariance"]["clipping"] = np.hypot(
+            errors["covariance"]["clipping"], lost_entries(colour @ outside.lost @ colour.T)
+        )
     else:
         covariance = floored(spread, min(LEAST_VARIANCE, edge))
         seen = moments.seconds[: last + 1].sum(axis=0)

@@ -175,7 +175,7 @@ def _start_as_before(model: Any, rows: np.ndarray) -> None:
 
 @lru_cache(maxsize=_FOLDS + 1)  # those of all folds, which each of the candidates asks for in turn
 def _first_clusters(content: bytes, shape: tuple[int, ...], k: int, count: int) -> list[np.ndarray]:
-    """Labels (m,) of each of `count` starts, of the bytes of float64 rows."""
+    """Find the labels (m,) of each of `count` starts, of the bytes of float64 rows."""
     from sklearn.cluster import KMeans
 
     rows, generator = np.frombuffer(content).reshape(shape), np.random.RandomState(0)
