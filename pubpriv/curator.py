@@ -338,7 +338,7 @@ class Curator(Confined):
                 totals = scan(self._source(question), question, self._executor, not self._noise.private)
                 check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)
-            return {name: [int(value) for value in values] for name, values in noisy.items()}
+            return {name: values.tolist() for name, values in noisy.items()}
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
         raise failure_of_scan(self._table, self._executor)

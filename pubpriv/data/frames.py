@@ -61,6 +61,14 @@ class Frame:
         if not 0 < self.dimension <= _MOST_DIRECTIONS:
             raise InvalidInput(f"a frame has 1 to {_MOST_DIRECTIONS} directions")
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.center, self.matrix or (), self.diagonal or ()))  # the same in each process, as None's is not
+
+    def __hash__(self) -> int:
+        """Hash the numbers, once: there are thousands, and each block is looked up by them."""
+        return self._hash
+
     def check(self, columns: int) -> None:
         """The frame can map records of so many columns.
 

@@ -6,7 +6,7 @@ for any number of threads, any order of blocks, and any distribution of the row 
 """
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import nullcontext
 from functools import partial
 from os import cpu_count
@@ -21,6 +21,7 @@ from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.questions.in_period import weighing, whole
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
+from pubpriv.threads import kept_threads
 
 _TASKS, _TOGETHER = 32, 8
 """An executor may be sent several chunks together, at most so many, if there still are so many tasks: sending one costs
@@ -54,7 +55,7 @@ def scan(table: Any, question: Question, executor: Executor | None = None, here:
             return total.join(_counted(each, count)).clamped(question)
         if here and len(chunks) == 1:
             return total.join([_scan_chunk(question, chunks[0], count=count)]).clamped(question)
-        with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads, taking_turns():
+        with kept_threads(cpu_count() or 1) as threads, taking_turns():
             each = threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks)))
             return total.join(each).clamped(question)
 

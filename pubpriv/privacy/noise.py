@@ -6,14 +6,14 @@ A seed exists in the simulated source only. A real run cannot be given one.
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from pubpriv.privacy._radial import rounded_radial
+from pubpriv.threads import kept_threads
 
 MAX_SD = 1 << 53
 """Integer standard deviations up to here are floats without rounding."""
@@ -93,10 +93,6 @@ def drawn_beside(
         gave another number of them: a question that asks for less noise than it announced would share it out.
     """
     begun: dict[tuple[str, Scale, int], Callable[[], np.ndarray]]
-    thread = ThreadPoolExecutor(1) if source.private else None
-    begun = {each: partial(source.draw, label, *each) for each in wanted}
-    if thread is not None:
-        begun = {each: thread.submit(drawn).result for each, drawn in begun.items()}
 
     def draw(part: str, sd: Scale, size: int) -> np.ndarray:
         if (part, sd, size) not in begun:
@@ -106,11 +102,11 @@ def drawn_beside(
             raise ValueError("noise of another shape than was announced")
         return noise
 
-    try:
-        yield draw
-    finally:
+    begun = {each: partial(source.draw, label, *each) for each in wanted}
+    with kept_threads(1) if source.private else nullcontext() as thread:
         if thread is not None:
-            thread.shutdown(cancel_futures=True)
+            begun = {each: thread.submit(drawn).result for each, drawn in begun.items()}
+        yield draw
 
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -138,7 +134,7 @@ def _discrete_gaussian(sd: int, size: int) -> np.ndarray:
     if size < SPLIT:
         return _drawn(sd, size)
     # OpenDP draws some fifty thousand a second and leaves Python to others meanwhile: two halves at once
-    with ThreadPoolExecutor(2) as threads:
+    with kept_threads(2) as threads:
         return np.concatenate(list(threads.map(_drawn, (sd, sd), (size // 2, size - size // 2))))
 
 

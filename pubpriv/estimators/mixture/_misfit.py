@@ -8,7 +8,6 @@ rounded where the public rows are rounded. Distances have no sign, so a slight s
 """
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -32,6 +31,7 @@ from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
+from pubpriv.threads import kept_threads
 
 _LIMIT = 0.005
 """Largest divergence of counts, per row, of a model that fits; t with 5 degrees of freedom has some .1."""
@@ -302,7 +302,7 @@ def counted(
     """
     question = JointCounts.priced(partitions, ask.price)
     # what a model predicts is public, so it is worked out while the charge is written
-    with ThreadPoolExecutor(1) as beside:
+    with kept_threads(1) as beside:
         shares = beside.submit(_shares, question, model, public)
         answer = curator.release(question, ask.label)
     asked, sd = answer.question, bounding_sd(answer.question, "count")
@@ -316,7 +316,7 @@ def counted(
 
 def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
     """Share of the rows of a model in each region, by rows that are drawn from it, half of them in each thread."""
-    with ThreadPoolExecutor(2) as threads:
+    with kept_threads(2) as threads:
         return np.asarray(sum(threads.map(partial(_drawn_counts, question, model, public), range(2))) / DRAWN)
 
 

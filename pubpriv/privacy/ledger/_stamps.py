@@ -10,6 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 _LONGEST_NAME = 300
 """Characters of a user and of a machine."""
 
+_LOGIN_NAMES = "LOGNAME", "USER", "LNAME", "USERNAME"
+"""Variables that say who the user is; without any, the number of the user does."""
+
 
 def stamp() -> dict[str, str]:
     """Say when (UTC, ISO 8601), by whom, where and by which version a record is appended now."""
@@ -31,6 +34,12 @@ def installed_version() -> str:
 
 
 def _user() -> str:
+    return _login(os.getuid(), *map(os.environ.get, _LOGIN_NAMES))
+
+
+@lru_cache(maxsize=1)
+def _login(*_: int | str | None) -> str:
+    """Ask the system, which may ask a directory elsewhere; again only where that may have changed."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
