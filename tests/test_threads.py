@@ -1,0 +1,66 @@
+"""Threads are lent to one block at a time, are there for the next, and end where a block fails."""
+
+import os
+import threading
+
+import pytest
+
+from pubpriv.threads import kept_threads
+
+
+def _name() -> str:
+    return threading.current_thread().name
+
+
+def test_threads_stay_for_the_next_block():
+    with kept_threads(1) as threads:
+        first = threads.submit(_name).result()
+    with kept_threads(1) as threads:
+        assert threads.submit(_name).result() == first
+
+
+def test_a_block_inside_another_has_threads_of_its_own():
+    with kept_threads(1) as outer, kept_threads(1) as inner:
+        assert outer.submit(_name).result() != inner.submit(_name).result()
+        # a block that waits for another's thread would wait for ever
+        assert outer.submit(lambda: inner.submit(_name).result(9)).result(9)
+
+
+def test_threads_of_a_block_that_failed_end():
+    """What it began is waited for, what it did not begin is not done, and nobody meets either."""
+    lent, done, begun, go = [], [], threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        go.wait(9)
+        done.append("first")
+
+    def interrupted() -> None:
+        with kept_threads(1) as threads:
+            lent.append(threads)
+            threads.submit(first)
+            threads.submit(done.append, "second")
+            begun.wait(9)
+            threading.Timer(0.05, go.set).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert done == ["first"]
+    with pytest.raises(RuntimeError):
+        lent[0].submit(_name)
+
+
+def test_a_fork_has_threads_of_its_own():
+    """Those of its parent are not there: work that is given to them is never done."""
+    with kept_threads(1) as threads:
+        threads.submit(_name).result()
+    child = os.fork()
+    if child == 0:
+        try:
+            with kept_threads(1) as threads:
+                threads.submit(_name).result(2)
+            os._exit(0)
+        finally:  # whatever happened: a second run of the tests must not go on from here
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
