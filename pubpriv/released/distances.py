@@ -184,13 +184,14 @@ def _relative(
     mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, covariance_2: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(shift (d,), values (d,)): coordinates in which the first is N(0, I), the second N(shift, diag(values))."""
-    from scipy.linalg import eigh
-
+    # not `scipy.linalg.eigh`, which takes a fresh process a third of what all its libraries do
     try:
-        values, vectors = eigh(covariance_2, covariance_1)
+        units = np.sqrt(np.diag(covariance_1))  # of columns, which may differ by factors that drown all digits
+        inverse = np.linalg.inv(np.linalg.cholesky(covariance_1 / units / units[:, None])) / units
+        values, vectors = np.linalg.eigh(inverse @ covariance_2 @ inverse.T)
     except np.linalg.LinAlgError:
         raise InvalidInput("a covariance is too close to a singular one to be compared") from None
-    return (mean_2 - mean_1) @ vectors, np.maximum(values, np.finfo(float).tiny)
+    return inverse @ (mean_2 - mean_1) @ vectors, np.maximum(values, np.finfo(float).tiny)
 
 
 def _pair(first: Any, second: Any) -> tuple[np.ndarray, list[_Component], list[_Component]]:
