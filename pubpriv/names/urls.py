@@ -63,7 +63,7 @@ def canonical_url(scheme: str, rest: str) -> str:
         if not container:
             container, _, path = path.partition("/")
         authority = f"{container}@{azure[1].lower()}.dfs.core.windows.net"
-    return f"{scheme}://{authority}/{path}".rstrip("/")
+    return f"{scheme}://{authority}/{path}" if path else f"{scheme}://{authority}"
 
 
 def _read_as(scheme: str, path: str) -> str:
@@ -81,7 +81,8 @@ def _compared(name: str) -> tuple[str, ...]:
     port = _PORT.search(host)
     if port is not None:
         host = host[: port.start()] + ("" if port[1] in ("", *_USUAL_PORTS.get(scheme, ())) else f":{port[1]}")
-    return "web" if scheme in _WEB else scheme, host.removesuffix("."), *_read_as(scheme, path).split("/")
+    parts = _read_as(scheme, path).split("/") if path else ()
+    return "web" if scheme in _WEB else scheme, host.removesuffix("."), *parts
 
 
 def compared_parts(name: str) -> list[str]:

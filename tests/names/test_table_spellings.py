@@ -346,3 +346,6 @@ def test_other_hosts_ports_and_keys_are_other_tables():
     ]
     for ours, theirs in pairs:
         assert not overlap(canonical(ours), canonical(theirs))
+    assert canonical("hdfs:///") == canonical("hdfs://") == "hdfs://"
+    for ours, theirs in [("hdfs://", "hdfs://one/t.parquet"), ("s3://b", "s3://b/v/t.parquet")]:
+        assert overlap(ours, theirs), "all of a store holds each of its tables"
