@@ -114,19 +114,14 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def without_trace(action: Callable[[], _T]) -> _T:
-    """Do what sees exact totals or unpublished answers; what it raises, Ctrl-C too, leaves without where it was raised.
+    """Do what sees exact totals or unpublished answers; what it raises, Ctrl-C too, leaves alone.
 
-    A trace keeps the variables of each function that it came through, and reporters of crashes write them down, also of
-    what an exception was raised from, or while it was handled.
+    A trace keeps the variables of each function that it came through, and what an exception was raised from, or while
+    it was handled, keeps more: a database's error has what was to be written. Reporters of crashes write these down.
     """
     try:
         return action()
     except BaseException as error:
         failure = error
-    linked, seen = [failure], set[int]()
-    while linked:
-        link = linked.pop()
-        seen.add(id(link))
-        link.__traceback__ = None
-        linked += [each for each in (link.__cause__, link.__context__) if each is not None and id(each) not in seen]
+    failure.__traceback__ = failure.__cause__ = failure.__context__ = None
     raise failure

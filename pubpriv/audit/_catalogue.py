@@ -161,11 +161,10 @@ def questions() -> dict[str, Question]:
 
 def _at_the_edge() -> dict[str, Question]:
     """Make questions at the edges of a proof: maps that overflow, one dimension, shares at the limit, many regions."""
-    one, radius = Everything(), (0.5,)
+    one, frames, radius = _framed("everything")
     steep = (Frame.of(np.array(WEST), np.array([[4.0, 1.0], [-3.0, 8.0]])),)
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
-    _, frames, _ = _framed("everything")
     east = (Frame.of(np.array(EAST), _TILTED),)
     outside = ComponentShells(_cells(WEST, EAST), (3.0, 12.0), (), 2)
     about = tuple(Frame.of(np.array(center), _TILTED) for center in (WEST, EAST, NORTH, (40.0, 1.0)))
@@ -194,6 +193,7 @@ def _at_the_edge() -> dict[str, Question]:
         "gram-line": LiftedGram.priced(one, line, radius, PRICE, _SHARES),
         "gram-balanced": LiftedGram.priced(one, frames, radius, PRICE, balanced),
         "gram-unbalanced": LiftedGram(one, frames, radius, _unbalanced_scales((5, 55, 40))),
+        "counts-lengths": Counts.priced(Shells(frames[0], (1.0, 12.0)), PRICE),  # which the question before left
     }
 
 

@@ -29,6 +29,7 @@ class Known:
         public: public rows; None: neither typed nor known, for the ledger keeps no name of public files.
         columns: names or expressions; None: the numeric columns of the public rows.
         ledger: its URL, or what was typed for it.
+        person: whether its file says that the unit is a person; of what the ledger says of that nothing is known here.
     """
 
     dataset: str | None
@@ -36,6 +37,7 @@ class Known:
     public: str | None = None
     columns: tuple[str, ...] | None = None
     ledger: str | None = None
+    person: bool = False
 
     @classmethod
     def of(
@@ -64,6 +66,7 @@ class Known:
             self.public or found.public,
             self.columns or found.columns,
             self.ledger or os.environ.get(found.ledger),
+            bool(found.person),
         )
 
     def _declared(self) -> "Known":

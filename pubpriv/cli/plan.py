@@ -183,7 +183,11 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
         return rows or 0
     if isinstance(public, Size):
         raise InvalidInput("--private is counted for the columns of --public FILE: give that too, or --rows N")
-    check_may_be_counted(known.private)
+    if known.person:
+        raise InvalidInput(
+            "the unit of the dataset is a person, and the number of its rows is private: give --persons N"
+        )
+    check_may_be_counted(known.private, known.ledger)
     return int(PrivateTable.open(known.private, public.columns, known.columns is None).n_rows or 0)
 
 

@@ -1,5 +1,6 @@
 """Arrow's numbers as NumPy's. Arrow's own conversion loads pandas, which takes longer than a small fit."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -63,19 +64,46 @@ def numbers_of(array: Any) -> np.ndarray:
     return numbers if validity is None or array.null_count == 0 else np.where(validity_of(array), numbers, np.nan)
 
 
-def decoded(array: Any) -> Any:
-    """Put values in the place of their numbers in a dictionary. Fails on no value."""
+def distinct(array: Any) -> tuple[Any, np.ndarray]:
+    """Give the values that occur in an Arrow array with a dictionary, and where among them each row's is; -1: nowhere.
+
+    Values are not put in the places of their numbers: all rows' together may be more than an Arrow array holds, or the
+    memory, and whether they are read would depend on rows. Fails on no value.
+    """
     import pyarrow as pa
 
-    if not pa.types.is_dictionary(array.type):
-        return array
-    values = array.dictionary
+    values, held = array.dictionary, array.indices.buffers()[1]
     # Arrow takes nothing out of texts that are views, as those of polars' categories are
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string(), safe=False)
     elif pa.types.is_binary_view(values.type):
         values = values.cast(pa.large_binary())
-    return values.take(array.indices)
+    numbers = np.full(len(array), -1)
+    if held is not None:
+        whole = np.frombuffer(held, array.indices.type.to_pandas_dtype())
+        numbers = whole[array.indices.offset :][: len(array)].astype(np.int64)
+    there = validity_of(array.indices) & (numbers >= 0) & (numbers < len(values))
+    occurs = np.zeros(len(values), dtype=bool)
+    occurs[numbers[there]] = True
+    places = np.full(len(array), -1)
+    places[there] = (np.cumsum(occurs) - 1)[numbers[there]]
+    return values.filter(pa.array(occurs)), places
+
+
+def of_each_value(array: Any, of: Callable[[Any], np.ndarray], missing: Any) -> np.ndarray:
+    """Give what `of` makes of each value, (length,): of a dictionary's, once for each that occurs.
+
+    Args:
+        array: of Arrow, with a dictionary or without one.
+        of: makes (count,) of an Arrow array of so many values.
+        missing: of a row without a value, where there is a dictionary.
+    """
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(array.type):
+        return of(array)
+    values, places = distinct(array)
+    return np.asarray(np.append(of(values), missing)[places])
 
 
 def validity_of(array: Any) -> np.ndarray:

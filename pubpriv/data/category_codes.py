@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pubpriv.data._arrow import decoded, validity_of
+from pubpriv.data._arrow import distinct, of_each_value, validity_of
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.errors import InvalidInput
 
@@ -54,10 +55,14 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
         array: of a type that `check_kind` admits.
         by: the groups.
     """
+    return of_each_value(array, partial(_codes_of_values, by=by), np.nan)
+
+
+def _codes_of_values(array: Any, by: ByCategory) -> np.ndarray:
+    """The same of an array without a dictionary."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = decoded(array)
     if pa.types.is_binary(array.type):
         return _codes_of_cells(array, by)
     if by.by_month:
@@ -87,7 +92,8 @@ def texts_of(array: Any, by_month: bool) -> set[str]:
     """Give the distinct categories of a public column, as texts."""
     import pyarrow as pa
 
-    array = decoded(array)
+    if pa.types.is_dictionary(array.type):
+        array = distinct(array)[0]
     if not by_month:
         return {text for text in array.cast(pa.string()).unique().to_pylist() if text}
     months = np.unique(_months_of(array))

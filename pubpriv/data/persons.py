@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data._arrow import decoded, validity_of
+from pubpriv.data._arrow import of_each_value, validity_of
 from pubpriv.errors import InvalidInput
 
 NOBODY = np.uint64(0)
@@ -79,14 +79,12 @@ def keys_of(columns: list[Any]) -> np.ndarray:
     Args:
         columns: Arrow arrays of the id columns; all of them together name a person.
     """
-    plain = [decoded(column) for column in columns]  # whose nulls may be in the dictionary
-    keys = _keys_of(plain[0])
-    for column in plain[1:]:
-        keys = _mixed(_mixed(keys) + _keys_of(column))
+    keys, *more = (of_each_value(column, _keys_of, NOBODY) for column in columns)
+    for others in more:
+        keys = _mixed(_mixed(keys) + others)
     np.maximum(keys, np.uint64(1), out=keys)  # somebody's, whatever the id
-    for column in plain:
-        if column.null_count:
-            keys[~validity_of(column)] = NOBODY
+    for column in columns:
+        keys[~of_each_value(column, validity_of, False)] = NOBODY
     return keys
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.names.tables import ARROW, canonical, is_url, local_files, of_one_kind, root_and_pattern, wanted
+from pubpriv.names.tables import canonical, is_url, local_files, of_one_kind, root_and_pattern, wanted
+from pubpriv.names.urls import ARROW
 
 
 def locate(uri: str) -> tuple[Any, str]:

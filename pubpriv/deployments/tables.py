@@ -1,6 +1,7 @@
 """Look for the tables of dataset files, and for their columns, before the first run does.
 
-Of a private table only its schema is looked at, which is public.
+Of a private table only its schema is looked at, which is public; where the unit is a person, whether it has any rows is
+not, and a table of none is as good as any.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,9 @@ def table_findings(models: Iterable[Dataset | Audit]) -> list[tuple[str, str]]:
 def _finding(dataset: Dataset) -> str | None:
     try:
         public = PublicTable.open(dataset.public, dataset.columns)
-        PrivateTable.open(dataset.private, public.columns, dataset.columns is None)
+        columns = [name for name in public.columns if name not in dataset.person]
+        dates = "" if dataset.period_terms is None else dataset.period_terms.column
+        PrivateTable.open(dataset.private, columns, dataset.columns is None, dataset.person, dates=dates)
     except PubPrivError as error:
         return str(error)
     return None

@@ -317,16 +317,17 @@ def check_public_file(path: str, ledger: str | None, private: str | None = None)
             books.refuse_private(path)
 
 
-def check_may_be_counted(private: str) -> None:
+def check_may_be_counted(private: str, ledger: str | None) -> None:
     """Refuse to count the rows of a private table where no run is opened and the ledger knows that they are private.
 
     Args:
-        private: the table; the ledger is that of `PUBPRIV_LEDGER`, if it is set and there.
+        private: the table.
+        ledger: as in `check_public_file`.
 
     Raises:
         InvalidInput: it is a table of a dataset whose unit is a person.
     """
-    url = _known_ledger(None)
+    url = _known_ledger(ledger)
     if url is not None:
         with Ledger.open(url, create=False) as books:
             books.refuse_to_count(private)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from urllib.parse import unquote
 
 from pubpriv.errors import InvalidInput
+from pubpriv.names.urls import canonical_url, common, compared_parts
 
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_REGION; AWS_ENDPOINT_URL for other stores",
@@ -25,12 +26,6 @@ _CREDENTIALS = {
     "abfs": "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity",
 }
 """Where the store's own tools look, by scheme."""
-
-ARROW = ("s3", "gs", "abfs", "hdfs", "viewfs")
-"""Stores that Arrow itself reads."""
-
-_FSSPEC = ("http", "https", "ftp", "sftp", "oss", "oci", "hf", "memory")
-"""Stores that fsspec reads. A closed list: of its other schemes many lead to the local disk by another name."""
 
 IN_MEMORY = "frame://"
 """What names of private tables begin with that are in the memory of the process that opened them."""
@@ -46,14 +41,10 @@ _ENDS = tuple(end for ends in _KINDS.values() for end in ends)
 _HIDDEN = (".", "_")
 """What names of others' files and folders begin with: caches, temporary files and marks of success."""
 
-_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "ssh": "sftp"}
-"""Schemes by which other tools call the same stores."""
-
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _FILE = re.compile(r"file://(?:localhost)?(/.*)", re.DOTALL | re.IGNORECASE)
 _OTHERWISE_LOCAL = re.compile(r"(?:file|local):", re.IGNORECASE)
 _SETTING = re.compile(r"\?[^/?]*=")
-_AZURE = re.compile(r"([^.@/]+)\.(?:blob|dfs)\.core\.windows\.net", re.IGNORECASE)
 _WILD = re.compile(r"\[!?+\]?+[^]]*\]|.", re.DOTALL)
 """One item of a glob, as `fnmatch` reads it: a set in brackets, or a character."""
 
@@ -79,7 +70,7 @@ def refuse_credentials(uri: str) -> None:
         return
     if "::" in uri:
         raise InvalidInput("the URL of a table names one store; with :: in it, copies of rows might be kept on disk")
-    scheme = _SAME.get(scheme.lower(), scheme.lower())
+    scheme = common(scheme)
     user, _, _ = rest.partition("/")[0].rpartition("@")
     container = scheme in ("abfs", "hdfs", "viewfs") and ":" not in user
     if (user and not container) or _SETTING.search(rest):
@@ -95,8 +86,7 @@ def canonical(uri: str) -> str:
     """One name for one table; the name of a name is itself.
 
     A `file://` URL becomes a local path. A local path is made absolute, with links resolved up to the first wildcard;
-    characters of real names that would be wildcards are put in brackets. Of other URLs the scheme is the store's common
-    one, and a slash at the end is left out.
+    characters of real names that would be wildcards are put in brackets. For other URLs see `canonical_url`.
 
     Raises:
         InvalidInput: see `refuse_credentials`; another way to write a local path, a store that is not known, or a
@@ -113,7 +103,8 @@ def canonical(uri: str) -> str:
     elif _OTHERWISE_LOCAL.match(uri):
         raise InvalidInput("write a local table as its path, or as file:///PATH from the root: it has one name only")
     elif url:
-        return _canonical_url(url[1].lower(), url[2])
+        in_memory = f"{url[1].lower()}://" == IN_MEMORY
+        return IN_MEMORY + url[2] if in_memory else canonical_url(url[1], url[2])
     return _canonical_path(os.path.expanduser(uri))
 
 
@@ -128,27 +119,6 @@ def _canonical_path(path: str) -> str:
         raise InvalidInput(f"{path}: behind the first wildcard of a table's name there is no ..")
     real = glob.escape(os.path.realpath(root)).rstrip("/")
     return "/".join([real, *(part for part in pattern if part not in ("", "."))]) or "/"
-
-
-def _canonical_url(scheme: str, rest: str) -> str:
-    scheme = _SAME.get(scheme, scheme)
-    authority, _, path = rest.partition("/")
-    if is_in_memory(f"{scheme}://"):
-        return IN_MEMORY + rest
-    if scheme not in (*ARROW, *_FSSPEC):
-        raise InvalidInput(
-            f"{scheme}:// is no store that Arrow or fsspec knows for tables: write a local path, or one of "
-            f"{', '.join(f'{known}://' for known in (*ARROW, *_FSSPEC))}"
-        )
-    if not authority and scheme not in ("hdfs", "viewfs"):
-        raise InvalidInput(f"the URL of a table in {scheme}:// names a bucket or host after the two slashes")
-    container, _, host = authority.rpartition("@")
-    azure = _AZURE.fullmatch(host) if scheme == "abfs" else None
-    if azure is not None:  # the account may come before or after the container
-        if not container:
-            container, _, path = path.partition("/")
-        authority = f"{container}@{azure[1].lower()}.dfs.core.windows.net"
-    return f"{scheme}://{authority}/{path}".rstrip("/")
 
 
 def is_url(name: str) -> bool:
@@ -345,8 +315,13 @@ def overlap(ours: str, theirs: str) -> bool:
     could go either way, they overlap: a table that is refused can be declared under another name, and one with two
     budgets cannot be taken back.
     """
-    mine, others = ([*name.rstrip("/").split("/"), "**"] for name in (ours, theirs))
+    mine, others = ([*_compared(name), "**"] for name in (ours, theirs))
     return _meet(mine, others, any_of="**", alike=_alike)
+
+
+def _compared(name: str) -> list[str]:
+    """Parts of a canonical name."""
+    return compared_parts(name) if is_url(name) and not is_in_memory(name) else name.rstrip("/").split("/")
 
 
 def _alike(ours: str, theirs: str) -> bool:

@@ -14,7 +14,7 @@ from pubpriv.audit._defects import forged
 from pubpriv.audit._files import _LAYOUTS, _tried
 from pubpriv.audit._neighbours import NOBODY, totals_of
 from pubpriv.audit._sensitivity import _records
-from pubpriv.data import memory, pieces
+from pubpriv.data import _norms, memory, pieces
 from pubpriv.data import scan as scanning
 from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import _Remembered
@@ -119,6 +119,22 @@ def test_the_last_record_of_each_block_counted_twice_everywhere(monkeypatch):
     detail = broken(FILE)["Counts"]
     assert "in memory" in detail
     assert "read once and kept" in detail
+
+
+def test_lengths_that_a_scan_left_of_another_block(monkeypatch):
+    """A record would lie in the shell of a record one block before it, where rows are kept and nowhere else."""
+    asked = [EXAMPLES[name] for name in ("gram-unbalanced", "counts-lengths")]
+    assert all(finding.holds for finding in _tried(FILE, asked, 0, share=SHARE))
+    right = _norms.KeptNorms.find
+
+    def before(self, frame):
+        block, self._block = self._block, max(self._block - 1, 0)
+        norms, self._block = right(self, frame), block
+        return norms
+
+    monkeypatch.setattr(_norms.KeptNorms, "find", before)
+    wrong = [finding for finding in _tried(FILE, asked, 0, share=SHARE) if not finding.holds]
+    assert [finding.mechanism for finding in wrong] == [f"Counts through {FILE.name}"]
 
 
 def test_a_neighbour_that_counts_twice_is_further_apart(monkeypatch):

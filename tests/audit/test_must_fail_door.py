@@ -274,6 +274,8 @@ def test_a_failure_that_quotes_its_cause(monkeypatch):
         return {name: values.tolist() for name, values in noisy.items()}
 
     monkeypatch.setattr(the_door.Curator, "_look", look)
+    assert not promises("a failure has one text and no refund"), "it is taken off once more behind the look"
+    monkeypatch.setattr(the_door, "without_trace", lambda action: action())
     broken = fault("a failure has one text and no refund")
     assert "nothing is chained" in broken
     assert "quotes no cell" in broken

@@ -133,6 +133,23 @@ def test_a_plan_takes_the_number_of_persons(place, program, monkeypatch):
     assert plan["feasible"]
 
 
+@pytest.mark.parametrize("named", ["a ledger", "a file"])
+def test_a_plan_counts_no_rows_of_persons_whoever_says_that_they_are(place, program, monkeypatch, named):
+    """The ledger that is typed, or the dataset's own file before it is registered: it asked the environment alone."""
+    monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
+    told = ("--public", "public.csv", "--columns", "a,b", "--budget", "zcdp:0.2")
+    if named == "a ledger":
+        counted = program("plan", "mean", *TABLE, *told, "--ledger", URL)
+    else:
+        (place / "visits.yaml").write_text(
+            f"{{dataset: new, unit: one patient, person: [who], cap: 'zcdp:2', private: '{place}/visits.parquet', "
+            f"public: '{place}/public.csv', releases: [{{name: m, estimator: mean, allotment: 'zcdp:0.2'}}]}}"
+        )
+        counted = program("plan", "mean", "--dataset", "visits.yaml", *told)
+    assert (counted.code, counted.out) == (2, "")
+    assert "is private" in counted.err
+
+
 def test_a_plan_takes_the_sizes_of_persons(program):
     """They say how many rows count, what that costs, and what auto would choose."""
     plan = (

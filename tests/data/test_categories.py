@@ -10,7 +10,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.category_codes import codes_of
+from pubpriv.data.category_codes import codes_of, texts_of
 from pubpriv.data.frames import Frame
 from pubpriv.data.memory import remembering
 from pubpriv.data.public_categories import groups_of
@@ -47,6 +47,14 @@ def test_a_text_of_a_dictionary_of_views_has_its_place():
     views = pa.Array.from_buffers(pa.string_view(), len(found), found.buffers())
     array = pa.DictionaryArray.from_arrays(pa.array([1, None, 3, 2, 0], pa.uint32()), views)
     assert coded(array, REGION) == [1, None, 0, None, None]
+
+
+def test_texts_of_a_dictionary_are_read_however_many_bytes_they_are_together():
+    """Two gibibytes do not fit an Arrow array: whether a run was answered hung on how many rows had a long text."""
+    texts = pa.array(["x" * 2**20, "south"])
+    array = pa.DictionaryArray.from_arrays(pa.array([0] * 2**11 + [1], pa.int32()), texts)
+    assert coded(array, REGION) == [None] * 2**11 + [1]
+    assert texts_of(array[2**11 :], False) == {"south"}
 
 
 def test_integers_and_truths_are_told_in_words():

@@ -56,6 +56,21 @@ def test_ids_of_a_dictionary_of_views_are_the_texts_that_they_stand_for(kind):
     assert keys_of([ids]).tolist() == keys_of([pa.array([texts[2], "a", None, None])]).tolist()
 
 
+def test_ids_of_a_dictionary_are_read_however_many_bytes_they_are_together():
+    """Two gibibytes do not fit an Arrow array: whether a run was answered hung on how many rows had a long id."""
+    texts = pa.array(["x" * 2**20, "b", "nobody's"])
+    ids = pa.DictionaryArray.from_arrays(pa.array([0] * 2**11 + [1, None, 0], pa.int32()), texts)
+    long, short, missing = keys_of([pa.array(["x" * 2**20, "b", None])]).tolist()
+    assert keys_of([ids]).tolist() == [long] * 2**11 + [short, missing, long]
+
+
+def test_a_number_of_no_value_of_a_dictionary_is_nobodys():
+    """Nobody checks the numbers of a batch that is read."""
+    ids = pa.DictionaryArray.from_arrays(pa.array([1, 2, -1, 0], pa.int8()), pa.array([7, 8]), safe=False)
+    own = keys_of([pa.array([7, 8])]).tolist()
+    assert keys_of([ids]).tolist() == [own[1], 0, 0, own[0]]
+
+
 @pytest.mark.parametrize(
     "others",
     [

@@ -185,6 +185,25 @@ def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):
         monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
 
 
+def test_check_says_the_same_of_persons_and_of_none(monkeypatch, capsys, tmp_path):
+    """A table without rows is a neighbour of the table of one person; its id is no column of the estimate."""
+    monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    (tmp_path / "visits.yaml").write_text(TEXT.replace("/data", str(tmp_path)) + "person: [who]\n")
+    rows = pd.DataFrame({"a": [1.0, 2.0, 3.0], "who": [4, 5, 6]})
+    rows[["a"]].to_parquet(tmp_path / "public.parquet")
+    line = "deploy", tmp_path / "visits.yaml", "--check", "--set-budget"
+    said = set()
+    for persons in (rows, rows[:1], rows[:0]):
+        persons.to_parquet(tmp_path / "private.parquet", index=False)
+        code, out, err = command(monkeypatch, capsys, *line)
+        said.add((code, out, err))
+    assert len(said) == 1
+    assert said.pop()[0] == 0
+    rows.astype({"who": float}).to_parquet(tmp_path / "private.parquet", index=False)
+    code, _, err = command(monkeypatch, capsys, *line)
+    assert (code, "column 'who'" in err) == (2, True)
+
+
 def test_pruning_needs_files(monkeypatch, capsys):
     """Without files the examples are meant, and everything of one's own would be deleted."""
     code, _, err = command(monkeypatch, capsys, "deploy", "--prune")

@@ -292,3 +292,60 @@ def test_what_is_no_file_is_refused_at_once(open_, kind, tmp_path):
     thread.join(timeout=20)
     assert refusals
     assert "neither a file nor a folder" in refusals[0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "s3://b/./v/t.parquet",
+        "s3://b/v/../v/t.parquet",
+        "s3://b//v/t.parquet",
+        "gs://b/v/..",
+        "ftp://host//t.parquet",
+        "https://host/v/%2e%2e/t.parquet",
+        "https://host/t.parquet?v",
+        "https://host/t.parquet#v",
+    ],
+)
+def test_a_url_has_no_way_around(name):
+    """What lies between takes it for another path: an S3 server sees no `..`, and gave one table two budgets."""
+    with pytest.raises(InvalidInput, match="the URL of a table in"):
+        canonical(name)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("ftp://host:2121/v/t.parquet", "ftp://HOST:02121/v/t.parquet"),
+        ("ftp://host/v/t.parquet", "ftp://host.:21/v"),
+        ("https://host/v/t.parquet", "http://Host:443/v/%74.parquet"),
+        ("sftp://host:22/v/t.parquet", "ssh://host/v/*.parquet"),
+        ("hdfs://one:8020/v/t.parquet", "hdfs:///v/t.parquet"),
+        ("hdfs://anna@one/v/t.parquet", "hdfs://bert@ONE/v"),
+    ],
+)
+def test_one_host_is_one_host_however_it_is_written(tmp_path, ours, theirs):
+    """The second dataset gets no budget for the table, and no one reads it as public rows."""
+    first, second = (PrivateTable(canonical(name), parse_columns(["a"]), 9) for name in (ours, theirs))
+    with Ledger.open(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+        ledger.register("one", ONE, first)
+        with pytest.raises(SpecMismatch, match="one table has one budget"):
+            ledger.register("two", ONE, second)
+        with pytest.raises(InvalidInput, match="rows cannot be both"):
+            ledger.refuse_private(theirs)
+
+
+def test_other_hosts_ports_and_keys_are_other_tables():
+    """And letters of a key have a case, and no escapes, where the store is none of the web."""
+    pairs = [
+        ("ftp://host:2121/t.parquet", "ftp://host/t.parquet"),
+        ("https://host/t.parquet", "https://other/t.parquet"),
+        ("https://host/t.parquet", "ftp://host/t.parquet"),
+        ("s3://b/t.parquet", "s3://b/T.parquet"),
+        ("s3://b/a b.parquet", "s3://b/a%20b.parquet"),
+    ]
+    for ours, theirs in pairs:
+        assert not overlap(canonical(ours), canonical(theirs))
+    assert canonical("hdfs:///") == canonical("hdfs://") == "hdfs://"
+    for ours, theirs in [("hdfs://", "hdfs://one/t.parquet"), ("s3://b", "s3://b/v/t.parquet")]:
+        assert overlap(ours, theirs), "all of a store holds each of its tables"

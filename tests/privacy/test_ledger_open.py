@@ -199,3 +199,12 @@ def test_a_ledger_that_is_being_made_is_waited_for(tmp_path):
         assert ledger.datasets() == []
     release.join()
     maker.close()
+
+
+def test_every_connection_writes_ahead_and_to_the_disk(ledger):
+    """What is paid stays paid where the machine stops; no other test would notice. Triggers hold for replacements."""
+    wanted = {"journal_mode": "wal", "synchronous": 2, "recursive_triggers": 1, "foreign_keys": 1}
+    database = ledger._access.database
+    with database.transaction(write=False) as one, database.transaction(write=False) as other:
+        for connection in (one, other):
+            assert {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in wanted} == wanted
