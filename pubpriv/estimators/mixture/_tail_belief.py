@@ -1,6 +1,7 @@
 """How much each law of tails is believed, by released counts and public rows, and what follows for an estimate."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -123,47 +124,85 @@ class TailBelief:
         """Chances (lone laws, kinds)."""
         return self.chances[len(self.laws) - len(self.lone) :]
 
-    def factors_and_errors(self, sampling: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
-        """Tell by how much variances (k, d) are larger than was measured, and what is to be added to their errors.
+    @property
+    def factors(self) -> np.ndarray:
+        """Give by how much variances (k, d) are larger than was measured: the mean over laws."""
+        return np.array([[each.factor for each in row] for row in self._cases])
 
-        The first is the mean over laws; the second, relative to it, makes intervals about it hold what is believed.
-        A law in which one believes by less than a twentieth need not lie in them; the root of a mean square over laws
-        would be that of the longest tail.
+    def unsure(self, factors: np.ndarray, sampling: float, noise: float) -> np.ndarray:
+        """Tell what is to be added to relative errors of variances (k, d) that were multiplied by `factors`.
+
+        It makes intervals hold what is believed. A law in which one believes by less than a twentieth need not lie in
+        them; the root of a mean square over laws would be that of the longest tail.
 
         Args:
+            factors: (k, d), which need not be what is believed.
             sampling: relative variance of a Gaussian's variance by sampling.
             noise: the same by noise.
         """
-        wanted = _HELD + (_OF_TAILS - _HELD) * (1 - self.gaussian)
-        cases = [[self._cases(column, each) for column in self.whose.T] for each in self.crowds.chances]
-        factors = np.array([[each.factor for each in row] for row in cases])
-        errors = np.array([[each.error(wanted, sampling, noise) for each in row] for row in cases])
-        return factors, np.sqrt(np.maximum(errors**2 - sampling - noise, 0.0))
+        pairs = zip(self._cases, factors, strict=True)
+        errors = [
+            [each.error(self._wanted, sampling, noise, about) for each, about in zip(*pair, strict=True)]
+            for pair in pairs
+        ]
+        return np.sqrt(np.maximum(np.square(errors) - sampling - noise, 0.0))
 
-    def places_and_shifts(self, d: int, radius: float, end: float) -> tuple[np.ndarray, np.ndarray]:
-        """Tell where means (k, d) lie from what was measured, and how far they may be off from there, in sds: one sd.
+    @property
+    def places(self) -> np.ndarray:
+        """Give where means (d,) lie from what was measured, in sds: the mean over laws."""
+        return np.asarray(self._own_places @ (self._of_lone.sum(axis=1)[:, None] * self.whose))
 
-        Skewed laws lose one tail; odd rows among those of a component may lie in one place.
+    def shifts(self, places: np.ndarray, radius: float, end: float, known: float) -> np.ndarray:
+        """Tell what is to be added to errors of means (k, d) that were moved by `places`, in sds.
+
+        Skewed laws lose one tail; odd rows among those of a component may lie in one place. Intervals hold what is
+        believed: a crowd moves a mean by so much, and no further.
 
         Args:
-            d: columns.
+            places: (d,), which need not be what is believed.
             radius: to which rows are clipped.
             end: from which on they are outside.
+            known: variance of a mean by sampling and noise.
         """
+        d = len(places)
         slope = mean_constants(d, radius).slope
         lost = [
             [scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope) for scale in own]
             for law, own in zip(self.laws, self.scales, strict=True)
         ]
-        common = float((self.chances * np.square(lost)).sum())
-        leaning = (self.crowds.chances * self.crowds.leans).sum(axis=2) @ self.chances.sum(axis=0)
-        own = np.array([each.place for each in self.lone])
-        chances = self._of_lone.sum(axis=1)[:, None] * self.whose
-        places = own @ chances
-        spread = np.maximum(own**2 @ chances - places**2, 0.0)
-        return np.tile(places, (len(leaning), 1)), np.sqrt(common + leaning[:, None] + spread)
+        common = known + float((self.chances * np.square(lost)).sum())
+        # along one column a crowd lies to either side; along one of several it may lie at any angle
+        leans = self.crowds.leans
+        to_a_side, around = (np.sqrt(leans), 0.0 * leans) if d == 1 else (0.0 * leans, leans)
+        errors = np.zeros((len(self.crowds.chances), d))
+        for column, (whose, place) in enumerate(zip(self.whose.T, places, strict=True)):
+            lone = whose[:, None] * self._of_lone
+            with_tails = np.vstack([self.chances.sum(axis=0) - lone.sum(axis=0), lone])
+            off = np.append(0.0, self._own_places)[:, None, None] - place + to_a_side
+            for component, crowds in enumerate(self.crowds.chances):
+                chances = with_tails[..., None] * crowds
+                likely = chances > _UNLIKELY
+                shares = chances[likely] / chances[likely].sum()
+                sds = np.broadcast_to(np.sqrt(common + around), chances.shape)[likely]
+                errors[component, column] = _error_that_holds(self._wanted, shares, off[likely], sds)
+        return np.sqrt(np.maximum(errors**2 - known, 0.0))
 
-    def _cases(self, whose: np.ndarray, crowds: np.ndarray) -> "_Cases":
+    @property
+    def _own_places(self) -> np.ndarray:
+        """Give where the mean of a column lies from what was measured, (lone laws,), if the tail is its own."""
+        return np.array([each.place for each in self.lone])
+
+    @property
+    def _wanted(self) -> float:
+        """Give the share of what is believed that intervals hold."""
+        return _HELD + (_OF_TAILS - _HELD) * (1 - self.gaussian)
+
+    @cached_property
+    def _cases(self) -> "list[list[_Cases]]":
+        """Tell what may be true of each column in each component."""
+        return [[self._of_column(whose, crowds) for whose in self.whose.T] for crowds in self.crowds.chances]
+
+    def _of_column(self, whose: np.ndarray, crowds: np.ndarray) -> "_Cases":
         """Tell what may be true of a column in a component.
 
         Args:
@@ -194,20 +233,33 @@ class _Cases:
         """Mean of the variances."""
         return float(self.chances @ self.true)
 
-    def error(self, wanted: float, sampling: float, noise: float) -> float:
-        """Give the relative error of a variance whose interval holds what is true with the chance that is `wanted`."""
-        from scipy.special import ndtr
+    def error(self, wanted: float, sampling: float, noise: float, about: float) -> float:
+        """Give the relative error of a variance whose interval holds what is true with the chance that is `wanted`.
 
-        true = self.true / self.factor
-        sds = true * np.sqrt(sampling * self.sampling + noise)
-        low, high = 0.0, float((np.abs(true - 1) + 3 * sds).max())
-        for _ in range(_HALVINGS):
-            error = (low + high) / 2
-            ends = ((side * _Z95 * error - (true - 1)) / sds for side in (1, -1))
-            upper, lower = (ndtr(end) for end in ends)
-            held = float(self.chances @ (upper - lower))
-            low, high = (error, high) if held < wanted else (low, error)
-        return high
+        The variance that was measured is multiplied by `about`.
+        """
+        true = self.true / about
+        return _error_that_holds(wanted, self.chances, true - 1, true * np.sqrt(sampling * self.sampling + noise))
+
+
+def _error_that_holds(wanted: float, chances: np.ndarray, off: np.ndarray, sds: np.ndarray) -> float:
+    """Give the error whose interval about 0 holds what is true with the chance that is `wanted`.
+
+    Args:
+        wanted: share.
+        chances: (cases,) that add up to 1.
+        off: (cases,) what is true then.
+        sds: (cases,) by which that was measured.
+    """
+    from scipy.special import ndtr
+
+    low, high = 0.0, float((np.abs(off) + 3 * sds).max())
+    for _ in range(_HALVINGS):
+        error = (low + high) / 2
+        upper, lower = (ndtr((side * _Z95 * error - off) / sds) for side in (1, -1))
+        held = float(chances @ (upper - lower))
+        low, high = (error, high) if held < wanted else (low, error)
+    return high
 
 
 def _prior(laws: tuple[TailLaw, ...], lone: int) -> np.ndarray:

@@ -90,20 +90,19 @@ def read_tails(
     odd = OddKinds.of(drawn, gaussian, k)
     crowds = Crowds.of(scaling, last, fit, drawn, odd, n, clumped)
     belief = TailBelief.of(Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns), odd, crowds, lone)
-    believed, unsure = belief.factors_and_errors(sampling, noise)
-    places, shift = belief.places_and_shifts(d, radius, counts.end)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
-    # counted in; where none are, nothing is taken out
+    # counted in; where none are, nothing is taken out. What is believed, and not counted in, is an error
     all_odd = seen and belief.of_odd_rows > _LIKELIER
+    believed, places = belief.factors, belief.places
     factors = np.minimum(believed, 1.0) if all_odd else believed if seen else np.maximum(believed, 1.0)
     placed = 0.0 * places if all_odd else places
-    # what is believed, and not counted in, is an error
-    unsure = np.sqrt(unsure**2 + (_MISTAKEN * (believed - 1)) ** 2 + (believed - factors) ** 2)
-    shift = np.sqrt(shift**2 + (_MISTAKEN * places) ** 2 + (places - placed) ** 2)
+    unsure = np.hypot(belief.unsure(factors, sampling, noise), _MISTAKEN * (believed - 1))
+    measured_mean = clumped * k / n + (last.sum_sd * k / n) ** 2
+    shift = np.hypot(belief.shifts(placed, radius, counts.end, measured_mean), _MISTAKEN * places)
     factors = factors * ((1 + taken) / grown)[:, None]
     return Tails(
         row_tuples(factors),
-        row_tuples(placed),
+        row_tuples(np.tile(placed, (k, 1))),
         row_tuples(unsure),
         row_tuples(shift),
         belief.gaussian,

@@ -172,6 +172,7 @@ def _judged(
     ahead = head_start(last, shape.kind, len(scene.rows.rows))
     rugged = scene.rugged(last.mixture)
     two = (last.mixture, fallback) if rugged else (scene.held(last.mixture), scene.held(fallback))
+    two = two if last.outside is None else last.outside.beside(two, last.rows)
     guard = run.at("", shape)(prefer, scaling, *two, last.rows, plan.guard, ahead, rugged)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback

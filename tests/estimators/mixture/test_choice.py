@@ -11,6 +11,7 @@ from pubpriv.data.regions import View
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture._components import estimate_components
+from pubpriv.estimators.mixture._outside import Outside
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
@@ -92,6 +93,37 @@ def test_few_private_rows_are_not_given_up_for_fewer_public_ones(seed):
     """Of sound runs with 500 private rows and 60 public ones half returned the public model, flagged."""
     found = measured(Task("mixture", "gaussian", 500, 1, 60, "zcdp:0.5", 60_000 + seed))
     assert found["found"]
+    assert not found["flagged"]
+
+
+def test_odd_rows_do_not_decide():
+    """One of them is as good for the wider model as hundreds of rows are for the right one."""
+    rng, n = np.random.default_rng(5), 20_000
+    odd = rng.random(n) < 0.01
+    rows = rng.normal(size=(n, 1)) * np.where(odd, 15.0, 1.0)[:, None]
+    two, outside = (standard(1), standard(1, 1.35)), Outside(4.0, 0.8 * odd.sum(), 5.0)
+    taken = []
+    for models in (two, outside.beside(two, n)):
+        curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
+        taken.append(prefer(curator, Scaling((0.0,), (1.0,)), *models, n, ASK, 1.0).clear)
+    assert taken == [False, True]
+
+
+def test_a_model_without_a_component_is_not_taken_for_odd_rows():
+    """Those of the missing component lie far from the others, and are too many to be odd, or as many as they may be."""
+    rng, n = np.random.default_rng(6), 20_000
+    for missing, seen in ((0.2, 0.2), (0.04, 0.029)):
+        rows = rng.normal(size=(n, 1)) + 9.0 * (rng.random(n) < missing)[:, None]
+        right = Mixture.of([1 - missing, missing], [[0.0], [9.0]], [[[1.0]]] * 2)
+        curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
+        models = Outside(4.0, seen * n, 5.0).beside((standard(1), right), n)
+        assert not prefer(curator, Scaling((0.0,), (1.0,)), *models, n, ASK, 1.0).clear
+
+
+def test_a_table_with_odd_rows_gets_its_own_model():
+    """Of 100,000 rows with one odd one in a hundred, runs released the model of sixty public rows."""
+    found = measured(Task("mixture", "odd-1-wide-15", 100_000, 1, 60, "zcdp:0.5", 880_001))
+    assert found["covariance_error"] < 4 * found["best_covariance_error"]
     assert not found["flagged"]
 
 

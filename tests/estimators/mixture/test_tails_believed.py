@@ -38,38 +38,57 @@ def test_rows_that_stand_for_gaussian_ones_are_in_their_shells(d):
     assert shares == pytest.approx(gaussian_shares(edges, d, np.ones(1))[0], abs=0.0005)
 
 
-def believed(chances, factors):
-    """A belief in the first two laws, by their chances and factors of a variance; no row is odd."""
+def believed(chances, factors, crowd=0.0, lean=0.0):
+    """A belief in the first two laws, by their chances and factors of a variance, and in a crowd that moves a mean."""
     none = OddKinds(
         np.zeros(1), np.ones(1), np.zeros((1, 1)), np.zeros((1, 1, 1)), *[np.zeros(1)] * 3, np.zeros((1, 1))
     )
-    nowhere = Crowds(np.array([[[1.0, 0.0]]]), np.zeros((1, 2)), np.zeros((1, 2)))
+    crowds = Crowds(np.array([[[1 - crowd, crowd]]]), np.zeros((1, 2)), np.array([[0.0, lean**2]]))
     chances, factors = (np.array(each)[:, None] for each in (chances, factors))
     laws = tail_laws(1)[:2]
-    return TailBelief(laws, none, chances, np.sqrt(factors), np.ones_like(factors), (), np.zeros((0, 1)), nowhere)
+    return TailBelief(laws, none, chances, np.sqrt(factors), np.ones_like(factors), (), np.zeros((0, 1)), crowds)
 
 
 def test_where_one_law_is_certain_nothing_is_added():
     """Errors by sampling and noise are all there is."""
-    factors, unsure = believed([1.0, 0.0], [1.0, 9.0]).factors_and_errors(SAMPLING, NOISE)
-    assert factors.tolist() == [[1.0]]
-    assert unsure.max() < 1e-3
+    belief = believed([1.0, 0.0], [1.0, 9.0])
+    assert belief.factors.tolist() == [[1.0]]
+    assert belief.unsure(belief.factors, SAMPLING, NOISE).max() < 1e-3
 
 
+@pytest.mark.parametrize("counted_in", [True, False])
 @pytest.mark.parametrize("chance", [0.2, 0.5])
-def test_intervals_hold_what_laws_leave_open(chance):
-    """In 95% of draws of a law, and of an error, and in more where tails are believed to be long.
+def test_intervals_hold_what_laws_leave_open(chance, counted_in):
+    """In 95% of draws of a law, and of an error, and in more where tails are believed to be long; also of a variance
+    to which they did not add.
 
     A law of chance .02 hardly matters, however long its tail.
     """
-    factors, unsure = believed([1 - chance, chance], [1.0, 1.8]).factors_and_errors(SAMPLING, NOISE)
+    belief = believed([1 - chance, chance], [1.0, 1.8])
+    factors = belief.factors if counted_in else np.ones((1, 1))
+    unsure = belief.unsure(factors, SAMPLING, NOISE)
     generator = np.random.default_rng(2)
     true = np.where(generator.random(200_000) < chance, 1.8, 1.0) * (
         1 + np.sqrt(SAMPLING + NOISE) * generator.standard_normal(200_000)
     )
     error = factors * np.sqrt(unsure**2 + SAMPLING + NOISE)
     assert (np.abs(true - factors[0]) < 1.96 * error[0]).mean() == pytest.approx(0.95 + 0.03 * chance, abs=0.003)
-    assert believed([0.98, 0.02], [1.0, 8.0]).factors_and_errors(SAMPLING, NOISE)[1].max() < 0.25
+    rare = believed([0.98, 0.02], [1.0, 8.0])
+    assert rare.unsure(rare.factors, SAMPLING, NOISE).max() < 0.25
+
+
+@pytest.mark.parametrize("chance", [0.15, 0.9])
+def test_intervals_of_means_hold_crowds_to_either_side(chance):
+    """A crowd moves a mean by so much: taken for an error of that sd, intervals were too wide, or of a rare one too
+    narrow."""
+    known, lean = 0.005**2, 0.02
+    belief = believed([1.0, 0.0], [1.0, 1.0], chance, lean)
+    shift = belief.shifts(belief.places, 3.0, 4.0, known)
+    generator = np.random.default_rng(3)
+    moved = lean * generator.choice([-1.0, 1.0], 200_000) * (generator.random(200_000) < chance)
+    off = moved + np.sqrt(known) * generator.standard_normal(200_000)
+    error = np.sqrt(shift[0, 0] ** 2 + known)
+    assert (np.abs(off) < 1.96 * error).mean() == pytest.approx(0.95, abs=0.003)
 
 
 @pytest.mark.parametrize("seed", [1, 19])
