@@ -26,7 +26,7 @@ from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import Ask, Plan, split_purse
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
@@ -255,8 +255,7 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     with counted(curator.size):
         plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
         paid = plan.learner_purse(purse)
-        if not force:
-            check_feasible(n, d, paid, curator.budget)
+    check_run(curator, d, paid, force)
     curator.rehearse(plan.questions)
     located = Located.nowhere(d)
     for number, ask in enumerate(plan.searches, start=1):
