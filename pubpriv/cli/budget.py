@@ -133,7 +133,7 @@ def _periods(period: str | None, per_period: str | None, lifetime: str | None) -
 def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Show what is spent, held and left.
 
-    Told besides: what one more run costs, and who is at work. The formal promise is the guarantee of the cap. What is
+    Also shown: what one more run costs, and who is at work. The formal promise is the guarantee of the cap. What is
     spent is shown as an epsilon so far.
     """
     from pubpriv.privacy.ledger import Ledger

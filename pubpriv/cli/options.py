@@ -21,7 +21,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
-        help='Use these columns, for example age,"log1p(cost)"; also log, sqrt, clip(x, 0, 9) and "a / b".',
+        help='Use these columns, for example age,"log1p(cost)"; also log, sqrt, clip(x, 0, 9) and "a / b". '
+        "A name with a comma in it stands between double quotes.",
         show_default=False,
     ),
 ]

@@ -22,7 +22,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.errors import InvalidInput, NoAnswer
-from pubpriv.estimators._few_rows import counted
+from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask, Plan, split_purse
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
@@ -252,7 +252,7 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     n, d = curator.n_rows, len(curator.columns)
     each = curator.size.one_each
     # a threshold depends on what is held for failures, and a resumed run has to ask what it planned
-    with counted(curator.size):
+    with refusing_by(curator.size):
         plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
         paid = plan.learner_purse(purse)
     check_run(curator, d, paid, force)

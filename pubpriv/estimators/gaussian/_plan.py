@@ -19,7 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.regions import Everything, Shells
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators._few_rows import counted
+from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
@@ -301,10 +301,10 @@ def check_run(curator: Curator, d: int, purse: Purse, force: bool) -> None:
     """Refuse a run of d columns below the line, unless it is forced: `check_feasible` with the rows that it counts.
 
     Raises:
-        InvalidInput, NoAnswer: see `check_feasible` and `counted`.
+        InvalidInput, NoAnswer: see `check_feasible` and `refusing_by`.
     """
     if not force:
-        with counted(curator.size):
+        with refusing_by(curator.size):
             check_feasible(curator.n_rows, d, purse, curator.budget)
 
 
