@@ -12,6 +12,7 @@ from benchmarks.grid import WORKERS, in_processes, total_error
 from benchmarks.intervals import judged_variances
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.names.lists import split_names
 
 _FEWEST, _MOST = 40, 60
 """Public rows of a draw."""
@@ -134,7 +135,7 @@ def _open(table: OpenTable) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def _given(file: Path, columns: str | None) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    names = None if columns is None else split_names(columns)
     table = PublicTable.open(file, names)
     if len(table.rows) < 2 * _MOST:
         raise InvalidInput(

@@ -81,8 +81,8 @@ def _set(
     The cap holds for ever. With --private and --columns the table is declared too; otherwise the first fit binds its
     table.
     """
-    from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PrivateTable
+    from pubpriv.names.lists import split_names
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.terms import person_columns_of
@@ -96,13 +96,13 @@ def _set(
     if by and private is None:
         raise InvalidInput("--by names a column of the private table: give --private and --columns too")
     periods = _periods(period, per_period, lifetime)
-    ids = () if person is None else tuple(split_columns(person))
+    ids = () if person is None else tuple(split_names(person))
     with Ledger.open(url) as books:
         if not ids and dataset in books.datasets():
             ids = person_columns_of(books.person(dataset))
         dates = "" if periods is None else periods.column
         declared = (
-            PrivateTable.open(private, split_columns(columns), person=ids, dates=dates) if private and columns else None
+            PrivateTable.open(private, split_names(columns), person=ids, dates=dates) if private and columns else None
         )
         table = declared and NamedTable(declared.uri, declared.source_columns, tuple(by or ()))
         books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods)
@@ -133,7 +133,7 @@ def _periods(period: str | None, per_period: str | None, lifetime: str | None) -
 def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Show what is spent, held and left.
 
-    Told besides: what one more run costs, and who is at work. The formal promise is the guarantee of the cap. What is
+    Also shown: what one more run costs, and who is at work. The formal promise is the guarantee of the cap. What is
     spent is shown as an epsilon so far.
     """
     from pubpriv.privacy.ledger import Ledger

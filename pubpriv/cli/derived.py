@@ -9,6 +9,7 @@ import typer
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import Estimator
 from pubpriv.estimators.settings import Setting, Settings, settings_of
+from pubpriv.names.lists import split_names
 
 
 def _option_of(setting: Setting) -> str:
@@ -64,7 +65,7 @@ def _read(setting: Setting, value: Any) -> Any:
     if setting.about.words:
         return _number_or_word(_option_of(setting), value, setting.about.words)
     if get_origin(setting.type) is tuple:
-        return tuple(each.strip() for each in str(value).split(","))
+        return tuple(split_names(str(value)))
     example = f"{_option_of(setting)} capital_gain=7000"
     return by_column(_option_of(setting), value, example) if _is_mapping(setting) else value
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pubpriv.cli.console import note, out, table
-from pubpriv.cli.options import LedgerOption, ledger_url
+from pubpriv.cli.options import LedgerOption, check_suffix, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def explain(
     story = _of_model(Path(what)) if dataset is None else _of_run(what, dataset, ledger)
     beside = Path(what).with_suffix("") if dataset is None else Path(what.replace("/", "-"))
     file = beside.with_name(f"{beside.name}-explained.html") if out_ is None else out_
+    check_suffix(file, "an explained run", ".html", ".svg", ".htm", "")
     if file.exists() and not overwrite:
         raise InvalidInput(f"{file} exists: --overwrite replaces it")
     out(story.title)

@@ -14,7 +14,14 @@ from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
 from pubpriv.cli.known import Known
 from pubpriv.cli.logs import Verbosity, following, log_event, verbosity_of
-from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, RowsPerPersonOption, ledger_url
+from pubpriv.cli.options import (
+    BudgetOption,
+    ColumnsOption,
+    LedgerOption,
+    RowsPerPersonOption,
+    check_suffix,
+    ledger_url,
+)
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -272,6 +279,7 @@ def _check_out(path: Path, job: "Job", overwrite: bool) -> None:
         raise InvalidInput(f"--out {path} is a folder: name a file")
     if path.resolve() in {Path(name).expanduser().resolve() for name in job.inputs()}:
         raise InvalidInput(f"--out {path} is one of this run's inputs: choose another file")
+    check_suffix(path, "a model", ".json", "")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidInput(f"--out {path} cannot be written: {folder} is no folder that this user may write to")

@@ -49,9 +49,9 @@ class Known:
             InvalidInput: a file that describes no dataset, an unknown dataset, or one that declares several tables.
             Unavailable: the ledger cannot be read now.
         """
-        from pubpriv.data.columns import split_columns
+        from pubpriv.names.lists import split_names
 
-        named = None if columns is None else tuple(split_columns(columns))
+        named = None if columns is None else tuple(split_names(columns))
         typed = cls(dataset, private, public, named, ledger)
         if dataset is not None and dataset.lower().endswith(_SUFFIXES):
             return typed._filled_from(Path(dataset))

@@ -143,4 +143,5 @@ def _usage(error: Any) -> int:
         error.show()
         return int(error.exit_code)
     where = error.ctx.command_path if getattr(error, "ctx", None) else "pubpriv"
-    return fail(InvalidInput(f"{error.format_message().rstrip('.')}: see `{where} --help`"))
+    message = error.format_message().rstrip(".")
+    return fail(InvalidInput(f"{message}{'' if message.endswith('?') else ':'} see `{where} --help`"))

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,7 +21,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
-        help='Use these columns, for example age,"log1p(cost)"; also log, sqrt, clip(x, 0, 9) and "a / b".',
+        help='Use these columns, for example age,"log1p(cost)"; also log, sqrt, clip(x, 0, 9) and "a / b". '
+        "A name with a comma in it stands between double quotes.",
         show_default=False,
     ),
 ]
@@ -39,6 +41,21 @@ PersonsOption = Annotated[
 FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 EachBudgetOption = Annotated[str, typer.Option(help="Budget of each run.")]
+
+
+def check_suffix(path: Path, what: str, *suffixes: str) -> None:
+    """Refuse a file whose name says another format than what is written there.
+
+    Args:
+        path: of the file.
+        what: is written, with its article.
+        suffixes: that say so, the usual one first; "": a name without.
+
+    Raises:
+        InvalidInput: another suffix.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise InvalidInput(f"{what} is no {path.suffix} file: give --out a name that ends in {suffixes[0]}")
 
 
 def ledger_url(option: str | None) -> str:

@@ -14,7 +14,7 @@ import typer
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.estimates import show as show_estimate
 from pubpriv.cli.estimates import show_weights
-from pubpriv.cli.options import JsonOption, ledger_url
+from pubpriv.cli.options import JsonOption, check_suffix, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def report(
     estimate = _loaded(model)
     file = model.with_suffix(".html") if out_ is None else out_
     _check_target(file, [model, *([] if public is None else [Path(public)])], overwrite)
+    check_suffix(file, "a page", ".html", ".htm", "")
     if public is not None:
         check_public_file(public, ledger)
     rows = None if public is None else PublicTable.open(public, estimate.columns)

@@ -196,7 +196,7 @@ def _on_worker(expected: str, step: Callable[..., _R], *args: Any, **kwargs: Any
 
 
 class _Task(tuple[tuple[Any, ...], ...]):
-    """Pieces that go together. A worker logs what fails, and how many they are tells how many there are in all."""
+    """Pieces that go together. A worker logs what fails, and their number shows how many there are in all."""
 
     def __repr__(self) -> str:
         return "<_Task>"

@@ -137,11 +137,6 @@ def meant(name: str, names: Iterable[str]) -> str:
     return f", did you mean {near!r}?" if near else ""
 
 
-def split_columns(text: str) -> list[str]:
-    """The names in `a,b,log1p(c)`; commas inside parentheses do not separate."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
-
-
 def _parse(name: object) -> Column:
     if not isinstance(name, str):
         raise InvalidInput(f"a column is named by a text, not by {name!r}: give the table's columns names of text")

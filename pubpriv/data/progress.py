@@ -1,6 +1,6 @@
 """How far a scan is, for whoever watches: the fraction of blocks read, which is public and depends on no value.
 
-A scan counts its blocks; a thread beside it looks at the count once a second and tells a watcher. So watching costs
+A scan counts its blocks; a thread beside it looks at the count once a second and informs a watcher. So watching costs
 a scan one addition per block, and a slow watcher delays nobody.
 """
 

@@ -23,6 +23,7 @@ from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.persons import id_columns, keys_in_memory
 from pubpriv.data.pieces import Chunk, block_length, columns_read, footers
 from pubpriv.errors import InvalidInput
+from pubpriv.names.lists import join_names
 from pubpriv.names.periods import Span
 from pubpriv.names.tables import canonical
 
@@ -129,7 +130,7 @@ class PrivateTable:
         rows, sources = 0, {*sources_of(declared)}
         for footer in footers(where, declared, ids, by, dates):
             if exact and set(footer.names) - ({*read} - sources) != sources:
-                names = ",".join(column.name for column in declared)
+                names = join_names([column.name for column in declared])
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"

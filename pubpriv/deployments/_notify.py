@@ -11,7 +11,7 @@ from pubpriv.flows.automations import content
 from pubpriv.flows.tags import NOBODY, OF, TAG
 
 _OF = f"{TAG}-notify-"
-"""What the tag begins with that names the dataset, or the audit, of which an automation tells."""
+"""What the tag begins with that names the dataset, or the audit, of which an automation gives notice."""
 
 
 def targets(client: Any, deployments: Iterable[Rendered]) -> dict[str, Target]:
@@ -57,7 +57,7 @@ def ensure_notices(
     prune: bool,
     dry_run: bool,
 ) -> list[Outcome]:
-    """Make, change and delete automations until the server tells whom the files name.
+    """Make, change and delete automations until the server notifies those whom the files name.
 
     What a file asks for no more is deleted; that of a dataset that no file names, with `prune` only.
 
@@ -67,7 +67,7 @@ def ensure_notices(
         found: by `targets`.
         owner: the tag of the installation.
         whole: the files are all there are; otherwise they have a say about their own datasets only.
-        prune: delete what tells of datasets and audits that no file names.
+        prune: delete those about datasets and audits that no file names.
         dry_run: change nothing.
     """
     wanted = {each.name: each for each in _wanted(deployments, found, owner)}

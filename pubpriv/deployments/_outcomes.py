@@ -10,7 +10,7 @@ CREATED, CHANGED, UNCHANGED, REMOVED, LEFT = "created", "changed", "unchanged", 
 _LONGEST = 80
 """Characters of a value that are shown."""
 
-_UNTOLD = "form"
+_UNSHOWN = "form"
 """Too long to be shown, and made of the installed version: only that it differs is said."""
 
 
@@ -33,7 +33,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
     """Say part by part what differs: `parameters.budget: "zcdp:0.1" -> "zcdp:0.2"`."""
     changes = []
     for name in [name for name in after if before[name] != after[name]]:
-        if name == _UNTOLD:
+        if name == _UNSHOWN:
             changes.append(f"{name}: that of another version")
             continue
         old, new = dict(_parts(name, before[name])), dict(_parts(name, after[name]))

@@ -16,6 +16,7 @@ from pubpriv.deployments.model import Audit, Dataset, Series
 from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.estimators.jobs import check_public_file
+from pubpriv.names.lists import join_names
 from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -146,7 +147,7 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
 def _declaring(dataset: Dataset, columns: tuple[str, ...]) -> str:
     """Give the options of `pubpriv budget set` that declare the private table, for a person to correct."""
     groups = "".join(f" --by {quote(name)}" for name in _group_columns(dataset))
-    return f" --private {quote(dataset.private)} --columns {quote(','.join(columns) or 'NAMES')}{groups}"
+    return f" --private {quote(dataset.private)} --columns {quote(join_names(columns) or 'NAMES')}{groups}"
 
 
 def _group_columns(dataset: Dataset) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ BUDGET, COMPONENTS = "approx:4,1e-6", 4
 
 _N_PUBLIC = 100
 _SEED = 0
-_TOLD = {"person": "patient_id", "mdvis": "visits", "disea": "diseases", "physlm": "limitation", "idp": "plan"}
+_RENAMED = {"person": "patient_id", "mdvis": "visits", "disea": "diseases", "physlm": "limitation", "idp": "plan"}
 _PLANS = {0: "family", 1: "individual"}
 """Columns of the tables that a person reads, by the names of the data set."""
 
@@ -90,6 +90,6 @@ def write_tables(folder: Path, unit: str) -> tuple[Path, Path]:
     parts = split(_SEED, unit)
     folder.mkdir(parents=True, exist_ok=True)
     for file, table in zip(files, (parts.private, parts.public), strict=True):
-        named = table.assign(idp=table["idp"].map(_PLANS)).rename(columns=_TOLD)
-        named[[name for name in _TOLD.values() if name in named]].round(2).to_csv(file, index=False)
+        named = table.assign(idp=table["idp"].map(_PLANS)).rename(columns=_RENAMED)
+        named[[name for name in _RENAMED.values() if name in named]].round(2).to_csv(file, index=False)
     return files

@@ -8,7 +8,7 @@ from pubpriv.ledger.unit import Size
 
 
 @contextmanager
-def counted(size: Size) -> Iterator[None]:
+def refusing_by(size: Size) -> Iterator[None]:
     """Hold what is refused in here against `size`: where that was released, the run has spent, and ends.
 
     Args:

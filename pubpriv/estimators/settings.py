@@ -106,7 +106,7 @@ class Grouped:
         "month(COLUMN) for dates",
     )
     by_values: tuple[str, ...] = setting(
-        (), planned=True, help="The groups by that column: A,B,C. Default: the groups of the public rows"
+        (), planned=True, help='The groups by that column: A,B,"C, D". Default: the groups of the public rows'
     )
 
 

@@ -1,1 +1,1 @@
-"""Names that both wings read alike: of tables, and of calendar periods."""
+"""Names that both wings read alike: of tables, of calendar periods, and several in one text."""

@@ -108,7 +108,7 @@ def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> _PldRepo
     for _ in range(_ROUNDS):
         epsilon = float(losses.get_epsilon_for_delta(delta - failure))
         if epsilon == inf:
-            return _PldReport(None, delta, len(events), note=f"delta {delta:g} is below what the discretisation tells")
+            return _PldReport(None, delta, len(events), note=f"delta {delta:g} is below what is resolved")
         needed = (1 + exp(epsilon)) * variation
         if needed <= failure:
             return _PldReport(epsilon, delta, len(events), failure=failure)

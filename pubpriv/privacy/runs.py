@@ -25,7 +25,7 @@ class Run(Protocol):
 
     @property
     def name(self) -> tuple[str, ...]:
-        """What tells it from all other runs; nothing where none has a name."""
+        """What distinguishes it from all other runs; nothing where none has a name."""
 
     @property
     def allotment(self) -> Budget:

@@ -46,8 +46,8 @@ def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: A
     Lower, the greatest of: the squared Hellinger distance 1 - BC (Le Cam); min(1, |S - I|_F) / 200 (their Theorem
     B.1 with Lemma B.3) and min(1/600, Delta / 200) with Delta = max(|S - I|_F, |Sigma_1^(-1/2) (mu_1 - mu_2)|)
     (their Theorem 1.8), where S = Sigma_1^(-1/2) Sigma_2 Sigma_1^(-1/2), in both directions; the distance along
-    any line (their Fact A.2): every axis that makes both covariances diagonal, and the line that tells the means
-    apart best. For equal covariances that line is all there is, and the lower bound is the distance.
+    any line (their Fact A.2): every axis that makes both covariances diagonal, and the line on which the means
+    lie apart most. For equal covariances that line is all there is, and the lower bound is the distance.
 
     Args:
         mean_1: (d,), of the first.

@@ -298,7 +298,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.fsync(file.fileno())
 
 
-# a process tells its mask only when it sets one: once, before there are threads whose files that could touch
+# a process learns its mask only by setting one: once, before there are threads whose files that could touch
 _MASK = os.umask(0)
 os.umask(_MASK)
 

@@ -252,7 +252,7 @@ def load(path: str | os.PathLike[str]) -> Estimate:
     """
     file = Path(path)
     if not file.exists():
-        raise InvalidInput(f"no model at {file}")
+        raise InvalidInput(f"no model at {file}: check the path")
     try:
         data = json.loads(file.read_text())
         known, kind = int(data["format"]), str(data["kind"])

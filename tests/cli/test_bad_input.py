@@ -149,6 +149,15 @@ def test_other_private_columns_are_refused_with_the_option_that_says_which_to_us
     assert fit(columns="a,b").code == 0
 
 
+def test_a_name_with_a_comma_is_advised_as_it_has_to_be_typed(fit, refused_fit, folder):
+    """Between double quotes, which the message writes and the option reads."""
+    for name, rows in (("private", two_groups(2000, seed=1).assign(name="x", c=1)), ("public", two_groups(20, seed=2))):
+        rows.rename(columns={"b": "b, mm"}).to_parquet(folder / f"{name}.parquet")
+    told = refused_fit()
+    assert told.endswith('Say which columns to use: --columns a,"b, mm"')
+    assert fit(columns='a,"b, mm"').code == 0
+
+
 def test_public_columns_that_the_private_table_lacks_are_refused(refused_fit, folder):
     """A public column that the private table lacks is an error."""
     two_groups(10, seed=1).assign(c=1.0).to_parquet(folder / "public.parquet")
@@ -254,6 +263,12 @@ def test_a_table_of_another_dataset_is_refused_by_every_name(fit, program, refus
         assert "belongs to dataset 'visits'" in told
 
 
+def test_a_mistyped_private_table_is_said_not_to_be_there(fit, refused_fit):
+    """Once another table is declared too: whoever follows the advice checks the path first."""
+    assert fit().code == 0
+    assert "nothing is at that path" in refused_fit(private="privat.parquet", out="other.json")
+
+
 def test_another_table_of_the_dataset_is_refused_with_the_line_that_declares_it(fit, program, refused_fit, folder):
     """A second table of a dataset is refused with a command line that declares it, and that line works."""
     assert fit().code == 0
@@ -304,6 +319,12 @@ def test_a_file_that_is_not_this_release_is_replaced_on_request_only(fit, refuse
     assert fit("--overwrite").code == 0
 
 
+@pytest.mark.parametrize("out", ["model.csv", "model.parquet", "model.HTML"])
+def test_a_model_is_named_as_the_json_file_that_it_is(refused_fit, out):
+    """A name that says another format is refused, before anything is spent."""
+    assert "ends in .json" in refused_fit(out=out)
+
+
 @pytest.mark.parametrize("out", ["private.parquet", "public.parquet", "ledger.db"])
 def test_an_input_is_never_overwritten(fit, folder, out):
     """--out that names the private table, the public one or the ledger is refused, whatever is said."""
@@ -351,5 +372,6 @@ def test_constant_and_collinear_public_columns_are_named_in_warnings(fit, folder
 
 def test_commands_that_cannot_be_understood_point_to_their_help(refused):
     """Unknown commands and options, and missing arguments, are one line that names the help to read."""
+    assert refused("fit", "gausian") == "No such command 'gausian'. Did you mean 'gaussian'? see `pubpriv fit --help`"
     for arguments in (["nonsense"], ["fit", "mixture"], ["budget", "show"], ["fit", "mixture", "--nonsense"]):
         assert "--help`" in refused(*arguments)

@@ -98,7 +98,7 @@ def test_a_model_that_is_none_is_refused_in_words(program, here, command):
     """A missing file, and one that is no model: exit 2 with its name."""
     more = {"compare": ["no.json"], "sample": ["--rows", "3", "--out", "s.csv"]}.get(command, [])
     told = program(command, "no.json", *more)
-    assert (told.code, told.lines) == (2, ["error: no model at no.json"])
+    assert (told.code, told.lines) == (2, ["error: no model at no.json: check the path"])
     Path("no.json").write_text("{}")
     told = program(command, "no.json", *more)
     assert (told.code, told.lines) == (2, ["error: no.json is not a pubpriv model"])
@@ -184,6 +184,7 @@ REFUSED = [
     (["--public", "none.parquet"], "no public table"),
     (["--out", "model.json"], "is an input of this command"),
     (["--out", "."], "is a folder"),
+    (["--out", "page.svg"], "ends in .html"),
     (["--out", "nowhere/page.html"], "does not exist"),
     (["--ledger", "sqlite:///nowhere.db"], "nowhere.db"),
 ]
@@ -496,7 +497,8 @@ def test_a_refusal_is_a_json_line_too(program, folder):
     assert (last["event"], last["level"], last["exit_code"], last["error"]) == ("failed", "error", 3, "BudgetExceeded")
     assert "requested" in last["message"]
     plain = program("show", "none.json")
-    assert plain.err == "error: no model at none.json\n"  # the manner of one command is not that of the next
+    # the manner of one command is not that of the next
+    assert plain.err == "error: no model at none.json: check the path\n"
 
 
 def test_every_command_can_log_as_json(program, here, monkeypatch):

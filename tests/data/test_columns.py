@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import pubpriv as pp
-from pubpriv.data.columns import parse_columns, split_columns
+from pubpriv.data.columns import parse_columns
 from pubpriv.errors import InvalidInput
 from pubpriv.released.sample import write_sample
 
@@ -62,12 +62,6 @@ def test_a_clip_has_two_numbers(typed):
     """The lower one first."""
     with pytest.raises(InvalidInput, match="between two numbers"):
         parse_columns([typed])
-
-
-def test_commas_of_an_expression_separate_no_columns():
-    """As they are typed on the command line."""
-    typed = "age,clip(cost, 0, 9),cost / visits"
-    assert split_columns(typed) == ["age", "clip(cost, 0, 9)", "cost / visits"]
 
 
 def test_simulated_rows_are_one_column_each():

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pubpriv.data.columns import split_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 
@@ -217,12 +216,6 @@ def test_expressions_are_maps_of_columns_in_any_order():
     assert chosen.columns == ("log(b)",)
     assert np.array_equal(chosen.rows[:, 0], table.rows[:, 0])
     assert PublicTable.open(np.array([[2.0]]), ["log(b)"]).rows.tolist() == [[np.log(2.0)]]
-
-
-def test_columns_are_split_outside_parentheses():
-    """As the command line takes them."""
-    assert split_columns("a, b ,log1p(c)") == ["a", "b", "log1p(c)"]
-    assert split_columns("log(x,y),z") == ["log(x,y)", "z"]
 
 
 def test_the_hash_tells_tables_apart():

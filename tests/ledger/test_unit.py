@@ -178,7 +178,6 @@ def test_counts_are_blended_where_n_is_not_exact():
     assert Size(100).counted(90.0, 2.0, 2.0, 2.0) == 90
     assert Size(100, 3.0).counted(94.0, 3.0, 2.0, 2.0) == 97
     assert Size(100, 3.0).counted(80.0, 3.0, 2.0, 2.0) == 80
-    assert Size(100, 3.0).counted_sd(3.0) == pytest.approx(3 / 2**0.5)
 
 
 def test_auto_counts_more_rows_where_noise_is_small():

@@ -1,6 +1,6 @@
 """Where the last release is cut and clipped, by the histogram of lengths and the public rows; post-processing.
 
-Where the histogram is a Gaussian's, of a scale that it tells better than the rounds do, the core reaches to where such
+Where the histogram is a Gaussian's, of a scale that it shows better than the rounds do, the core reaches to where such
 rows end and is clipped where its variances are expected to be off the least: the less is known of the tail, the further
 out.
 """
@@ -107,7 +107,7 @@ def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[f
     """Give the clip radii of the core and of all shells, where the core ends at edge `first` and is no Gaussian's.
 
     It is the outer edge, so that nothing is clipped, or the middle of a shell: where the histogram sees few rows in its
-    outer half, what is lost of them, which it tells about, is less than what is gained of the noise.
+    outer half, what is lost of them, which it shows roughly, is less than what is gained of the noise.
     """
     edges, counts = np.array(histogram.edges), np.array(histogram.counts)
     radii, middles = edges[first::2].copy(), edges[first + 1 : -1 : 2]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pubpriv.data.columns import parse_columns
+from pubpriv.names.lists import join_names
 
 _SKEWED, _SURE = 1.25, 3.0
 """Public rows are skewed beyond this, and by so many standard deviations of the skewness of as many Gaussian rows."""
@@ -76,7 +77,7 @@ def _advice(columns: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
     """Say what to write instead of the columns that were found; nothing of none."""
     if not found:
         return ()
-    instead = ",".join(f"log1p({name})" if name in found else name for name in columns)
+    instead = join_names([f"log1p({name})" if name in found else name for name in columns])
     one = len(found) == 1
     text = (
         f"{' and '.join(found)} {'has' if one else 'have'} a long tail to the right: {'its' if one else 'their'} "

@@ -22,11 +22,11 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.errors import InvalidInput, NoAnswer
-from pubpriv.estimators._few_rows import counted
+from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask, Plan, split_purse
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
@@ -252,11 +252,10 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     n, d = curator.n_rows, len(curator.columns)
     each = curator.size.one_each
     # a threshold depends on what is held for failures, and a resumed run has to ask what it planned
-    with counted(curator.size):
+    with refusing_by(curator.size):
         plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
         paid = plan.learner_purse(purse)
-        if not force:
-            check_feasible(n, d, paid, curator.budget)
+    check_run(curator, d, paid, force)
     curator.rehearse(plan.questions)
     located = Located.nowhere(d)
     for number, ask in enumerate(plan.searches, start=1):

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import ClassVar
 
+from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions import Bisection, LiftedGram
@@ -18,6 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.regions import Everything, Shells
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
@@ -293,6 +295,17 @@ def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
         f"About {rows} rows would do, or a budget of {_enough(n, d, purse, allotment)}, or fewer columns; force the "
         "run to try anyway"
     )
+
+
+def check_run(curator: Curator, d: int, purse: Purse, force: bool) -> None:
+    """Refuse a run of d columns below the line, unless it is forced: `check_feasible` with the rows that it counts.
+
+    Raises:
+        InvalidInput, NoAnswer: see `check_feasible` and `refusing_by`.
+    """
+    if not force:
+        with refusing_by(curator.size):
+            check_feasible(curator.n_rows, d, purse, curator.budget)
 
 
 def _enough(n: int, d: int, purse: Purse, allotment: Budget) -> str:

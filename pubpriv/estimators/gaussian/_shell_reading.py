@@ -20,7 +20,7 @@ _MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
 """What clipping takes of the squared lengths in a shell, over what it leaves, at most."""
 
 _BEFORE = 4
-"""Shells within the core that the histogram tells of."""
+"""Shells within the core that the histogram shows."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ShellMoments:
 
 @dataclass(frozen=True)
 class CoreRead:
-    """A release in shells whose core was read: what tells of the rows beyond.
+    """A release in shells whose core was read: what it shows of the rows beyond.
 
     Attributes:
         moments: the release.

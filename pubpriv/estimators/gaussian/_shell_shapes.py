@@ -287,7 +287,7 @@ def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.n
 
 
 def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float, harm: np.ndarray) -> np.ndarray:
-    """Say which columns (d,) stand out of a shell, the clearest first: what is left tells what the others should have.
+    """Say which columns (d,) stand out of a shell, the clearest first: what is left shows what the others should have.
 
     Args:
         sizes: (d,) released second moments along the columns.

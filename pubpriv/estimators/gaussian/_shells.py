@@ -6,7 +6,7 @@ are beyond (`_cutting`). So far shells are noisy and near ones are not, and how 
 release, from what it says.
 
 The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's, of a scale that it
-tells better than the rounds do, the core reaches to where such rows end, is clipped where that is best for them, and is
+shows better than the rounds do, the core reaches to where such rows end, is clipped where that is best for them, and is
 debiased afterwards. Elsewhere the core holds about nine rows in ten, nothing in it is clipped, and nothing is debiased.
 """
 

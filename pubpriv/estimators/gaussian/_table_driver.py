@@ -14,13 +14,12 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import Layout
 from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, feasible, table_plan
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, feasible, table_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_far import feared_by_public
 from pubpriv.estimators.gaussian._public_shape import public_shape
@@ -43,13 +42,11 @@ def estimate_table(
     """Estimate by `moments` or `auto`."""
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
-    if not force:
-        with counted(curator.size):
-            check_feasible(n, d, purse, curator.budget)
+    check_run(curator, d, purse, force)
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(plan.questions)
     preconditioner, position = _whitened(run, rows, layout, plan)
-    whole = run(count_rows, plan.count)
+    records = run(count_rows, plan.count)
     scales = tuple(
         Scale(float(column.scale or 0.0), True)
         if ask is None
@@ -57,15 +54,15 @@ def estimate_table(
         for place, (column, ask) in enumerate(zip(layout.degenerate, plan.scales, strict=True))
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
-    histogram = run(count_lengths, frame, whole.records, plan.histogram)
+    histogram = run(count_lengths, frame, records, plan.histogram)
     shape = run(public_shape, rows, plan.may_be_gaussian)
-    where = run(cut, histogram, frame, whole.records, final_rho(d, plan.final.rho), plan.may_be_gaussian, shape)
-    fourths = run(fourth_moments, frame, where, whole.records, plan.fourth)
+    where = run(cut, histogram, frame, records, final_rho(d, plan.final.rho), plan.may_be_gaussian, shape)
+    fourths = run(fourth_moments, frame, where, records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     accuracy = 0.0 if position is None else position.accuracy
-    known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, whole.records)
+    known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)
     table = run(measure_shells, known, plan.final)
-    feared = feared_by_public(table, frame, rows.rows, whole.records, by_law=not layout.degenerate)
+    feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)
     found = _outcome(curator, layout, known, feared, scales, plan, purse)
     return found if feared is table else replace(found, warnings=[*found.warnings, _PUBLIC_FAR])
 

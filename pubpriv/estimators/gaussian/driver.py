@@ -17,7 +17,6 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
-from pubpriv.estimators._few_rows import counted
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
@@ -32,7 +31,7 @@ from pubpriv.estimators.gaussian._learner import (
     walk,
 )
 from pubpriv.estimators.gaussian._no_public import no_public
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_feasible, learner_plan
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_shape import public_lattices
 from pubpriv.estimators.gaussian._reference import (
@@ -176,11 +175,8 @@ def _learner(
 ) -> GaussianResult:
     """Estimate by the learner: rounds, one last release, and a count of rows by length; see `_learner`."""
     curator = run.curator
-    n, d = curator.n_rows, preconditioner.dimension
-    if not force:
-        with counted(curator.size):
-            check_feasible(n, d, purse, curator.budget)
-    plan = learner_plan(purse, n, d)
+    check_run(curator, preconditioner.dimension, purse, force)
+    plan = learner_plan(purse, curator.n_rows, preconditioner.dimension)
     curator.rehearse(plan.questions)
     measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)

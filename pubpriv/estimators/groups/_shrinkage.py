@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_DRAWN, _TOLD = 0.25, 0.10
+_DRAWN, _UNSURE = 0.25, 0.10
 """Quantiles of chi-square at which t is taken for the estimate, and for its error."""
 
 _ODD = 0.99
@@ -61,7 +61,7 @@ def drawn_together(
         one = np.ones_like(values)
         return Drawn(values, values[0], one, 0 * one)
     variances = np.broadcast_to(variances, values.shape)
-    between, above = (between_groups(values, variances, chance, jointly) for chance in (_DRAWN, _TOLD))
+    between, above = (between_groups(values, variances, chance, jointly) for chance in (_DRAWN, _UNSURE))
     weights = 1 / (between + variances)
     sums, whole = (weights * values).sum(axis=0), weights.sum(axis=0)
     if known is not None:

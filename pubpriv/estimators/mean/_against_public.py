@@ -19,7 +19,7 @@ by chance."""
 def contradiction(rows: PublicTable, known: KnownCovariance) -> str | None:
     """Say how the public rows contradict a covariance; None if they do not, as one row alone never does.
 
-    Chi-square tests of their scatter: of each column by itself, of each given those before it, which tells
+    Chi-square tests of their scatter: of each column by itself, of each given those before it, which shows
     correlations, and of all whitened columns together. With Sigma = L L' the scatter is L W L', W of Wishart's law, and
     the squared diagonal of its Cholesky factor is that of L times independent chi-squares (Bartlett 1933).
 

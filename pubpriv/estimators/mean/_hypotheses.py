@@ -16,7 +16,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Selection
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators._few_rows import counted
+from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.mean._plan import worth
@@ -146,7 +146,7 @@ def _selected_mean(
 def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """Theorem B.2 (2): one selection from a cover of the ball around the public mean."""
     n, (m, d) = run.curator.size.one_each, rows.rows.shape
-    with counted(run.curator.size):
+    with refusing_by(run.curator.size):
         plan = _plan(n, d, m, purse)
     run.curator.rehearse(plan.questions)
     ask = plan.asks[0]

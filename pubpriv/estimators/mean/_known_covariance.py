@@ -12,7 +12,7 @@ from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 
-_ACCEPTED = '"identity" or a symmetric positive definite (d, d) array'
+_ACCEPTED = '"auto", "identity", "unknown" or a symmetric positive definite (d, d) array'
 
 
 @public_value
@@ -41,9 +41,7 @@ class KnownCovariance:
         """
         if isinstance(covariance, str):
             if covariance != "identity":
-                raise InvalidInput(
-                    f"covariance must be {_ACCEPTED}, not {covariance!r}; where it is not known, estimate a Gaussian"
-                )
+                raise InvalidInput(f"covariance must be {_ACCEPTED}, not {covariance!r}")
             return cls((1.0,) * d)
         sigma = _checked(covariance, d)
         scale = np.sqrt(np.diag(sigma))  # column scales apart, so that units do not cost digits

@@ -1,6 +1,6 @@
 """How long the private rows are around the answer of step 1: counts of them by whitened distance, with noise.
 
-One release of counts tells whether the rows are as long as a Gaussian's of the known covariance; `clip` decides by it
+One release of counts shows whether the rows are as long as a Gaussian's of the known covariance; `clip` decides by it
 where step 2 clips. Inner shells divide where Gaussian rows lie; outer ones, each half as wide again, reach far beyond.
 """
 

@@ -16,7 +16,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
-from pubpriv.estimators._few_rows import counted
+from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.mean._against_public import check_covariance, resolved
@@ -144,7 +144,7 @@ def _with_known_covariance(
         )
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
-        with counted(curator.size):
+        with refusing_by(curator.size):
             check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = _METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
     statement = curator.statement()

@@ -274,7 +274,7 @@ def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundA
 
 
 def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:
-    """Make a round of an answer, without the strays and the odd rows among components that it tells of itself."""
+    """Make a round of an answer, without the strays and the odd rows among components that it shows by itself."""
     frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
     read = partial(_tied, reader, scaling, laws)
     found, changes, odd = read(seen), list[float](), None

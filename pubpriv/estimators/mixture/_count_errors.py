@@ -1,7 +1,7 @@
 """Errors of components that count: what clipping hides of rows, and what putting it back makes of their noise.
 
 Where counts beyond the clip are put back by the law that the others tell, an error in what is seen of a column is an
-error in what is not seen, too. So errors of means and variances are those of clipped counts, which the law tells, taken
+error in what is not seen, too. So errors of means and variances are those of clipped counts, which the law gives, taken
 through that step. Public, or made of released numbers.
 
 Source: the delta method for what solves equations of moments, as of generalized method of moments (Hansen 1982).

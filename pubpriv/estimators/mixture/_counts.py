@@ -3,7 +3,7 @@
 Rows of small counts reach further above their mean than Gaussian rows, and never below their least value. Taken for
 Gaussian ones, what a clip takes from their tail is not put back, their variances vary more than is said, and their
 counts contradict the model. So the law that both moments determine (`panjer`) replaces the Gaussian in all three.
-Where public rows have two values only in each component, the mean alone tells the law, and the variance with it.
+Where public rows have two values only in each component, the mean alone determines the law, and the variance with it.
 Columns depend on one another as Gaussian ones of the same covariance do. Public, or made of released numbers.
 """
 

@@ -238,7 +238,7 @@ def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _
 @step(title="absent component", private=True)
 @one_thread
 def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: _Cloud, n: float, ask: Ask) -> _Cloud:
-    """Look again at uncovered rows, those in a ball about their mean: their covariance tells two components from one.
+    """Look again at uncovered rows, those in a ball about their mean: are they two components or one?
 
     Privacy: one `LiftedGram` over a partition, mu^2 <= ask.price.
     """

@@ -1,7 +1,7 @@
 """Strays: rows of one component that a hard partition gives to another, and what they do to the totals of both.
 
 Where components overlap, each looks narrower than it is and further from the others, whatever the number of rows. A
-model tells which of its own rows a partition gives away. Their totals are taken out, and the model is made again, until
+model says which of its own rows a partition gives away. Their totals are taken out, and the model is made again, until
 it is that of which the partition would have given the released totals. Rows are drawn from the model with a fixed seed,
 so this is post-processing of released answers: free, and public.
 """

@@ -49,7 +49,7 @@ class Seen:
         drawn: rows that stand for laws.
         lengths: (m,) of the public rows.
         level: mean squared length of rows that count for components, clipped, as released.
-        unsure: relative sd of the scale that this tells.
+        unsure: relative sd of the scale that this gives.
         n: private rows.
         clumped: by how much more counts vary by sampling than those of independent rows.
         columns: (d, bins) values of public rows by column, see `seen_in_columns`.

@@ -5,7 +5,7 @@ between), as a joint release. The paper's one-bit test, the least of differences
 and so no question of the closed list; all counts of a proposal are, at squared sensitivity 2, and tell more.
 
 Seeds for every number of components are made of public rows in the released subspaces. For each number one `Counts`
-release over `PairBins` tells, for every pair of seeds, how the rows that lie nearest to these two are spread along the
+release over `PairBins` shows, for every pair of seeds, how the rows that lie nearest to these two are spread along the
 line between them. A Gaussian cut by two seeds shows no dip there, whatever its covariance and however it was cut (see
 `PairBins`); two components do. The largest number all of whose pairs are apart is taken.
 """

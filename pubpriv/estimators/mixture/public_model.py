@@ -94,7 +94,7 @@ def pooled_start(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
 def rung_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, Mixture]:
     """Start a few private rounds: from correlations that components share, and from full covariances, held wide.
 
-    What the public rows say of either tells little of where rounds lead from it: the private rows choose.
+    What the public rows say of either shows little of where rounds lead from it: the private rows choose.
     """
     rows = _rows(public, scaling)
     return _pooled(rows, n_components, _TRIES), _fit(rows, n_components, ("full", 16 * FLOOR), _TRIES)

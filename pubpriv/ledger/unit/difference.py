@@ -25,7 +25,7 @@ SHARES = {ONCE: Fraction(1, 200), MANY: Fraction(1, 50)}
 """Shares of the run's allotment."""
 
 _LEAST = 1e-150
-"""A column of public rows that varies less is left as it is; it tells nothing, and a frame is of finite numbers."""
+"""A column of public rows that varies less is left as it is; it shows nothing, and a frame is of finite numbers."""
 
 _POSSIBLE = 0.02 * 2.0 ** np.arange(7)
 """Differences that there may be. Before the two answers the least, which is hardly one, is as likely as all others."""

@@ -1,7 +1,7 @@
 """Units of runs that ask rows of one period: how many of them there are is private, whatever the unit is.
 
 A row may get another date and be in another period then, so that n of a period is a number like any other that only an
-answer tells. Where the unit is a row, a run first asks how many rows count; where it is a person, the questions of
+answer says. Where the unit is a row, a run first asks how many rows count; where it is a person, the questions of
 `units.PersonUnit` are asked within the period.
 """
 

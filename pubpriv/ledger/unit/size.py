@@ -86,10 +86,6 @@ class Size:
         share = self.sd**2 / (self.sd**2 + sd**2)
         return max(share * count + (1 - share) * self.rows, least)
 
-    def counted_sd(self, sd: float) -> float:
-        """Noise of what `counted` says."""
-        return sd if self.sd == 0 else sd * self.sd / math.hypot(sd, self.sd)
-
     def widened(self, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """Standard errors, {number: {"sampling": array, ...}}, with those of sampling for rows that are alike."""
         return {

@@ -3,12 +3,14 @@
 One table has one budget, so no two datasets share one, and no private file is read as public rows.
 """
 
+import os
 from shlex import quote
 
 import sqlalchemy as sa
 
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
-from pubpriv.names.tables import canonical, is_in_memory, sharing
+from pubpriv.names.lists import join_names
+from pubpriv.names.tables import canonical, is_in_memory, is_url, root_and_pattern, sharing
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.ledger._old_books import awaited_from
@@ -64,17 +66,25 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     what = f"the table {table.uri}" if known is None else f"{' and '.join(named)} of {table.uri}"
     declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in tables) or "no table yet"
     columns = table.source_columns or sorted({column for t in tables for column in t["columns"]})
+    options = f"--columns {quote(join_names(columns))}{''.join(f' --by {quote(name)}' for name in groups)}"
     how = (
         f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
         if is_in_memory(uri)
         else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {quote(url)} --private "
-        f"{quote(table.uri)} --columns {quote(','.join(columns))}{''.join(f' --by {quote(name)}' for name in groups)}`"
+        f"{quote(table.uri)} {options}`"
     )
     near = nearest(missing[0], known) if known and missing else None
     hint = "D" if near is None else f"Did you mean {near!r}? If not, d"
+    if known is None and _nothing_at(uri):
+        what, hint = f"{what}, and nothing is at that path", "Check the path; if it is right, d"
     raise SpecMismatch(
         f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. {hint}eclare it with {how}"
     )
+
+
+def _nothing_at(uri: str) -> bool:
+    """Tell whether a canonical name is of a local file or folder that is not there, or of a glob in no folder."""
+    return not is_url(uri) and not is_in_memory(uri) and not os.path.exists(root_and_pattern(uri)[0])
 
 
 def _columns_of(book: Book, uri: str, which: str = "columns") -> list[str] | None:

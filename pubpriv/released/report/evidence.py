@@ -19,7 +19,7 @@ _MANY = 0.03
 _WHY = ("do not use", "did not converge", "does not fit", "do not fit", "too few", "noise", "rows reach")
 """Words of a warning that says why numbers are not to be used."""
 
-TOLD = ("warnings", "hints", "ladder")
+APART = ("warnings", "hints", "ladder")
 """Diagnostics that the page shows by themselves, so that its list of details leaves them out."""
 
 

@@ -27,7 +27,7 @@ def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:
     Privacy: none is spent: names, prices and released numbers go in.
     """
     file = Path(path)
-    write_atomically(file, picture_text(route(story)) if file.suffix == ".svg" else explained(story))
+    write_atomically(file, picture_text(route(story)) if file.suffix.lower() == ".svg" else explained(story))
     return file
 
 

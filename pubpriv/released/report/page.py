@@ -313,7 +313,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
     return {
         "provenance": rows,
         "charges": _charges(estimate.privacy),
-        "details": _flat({name: value for name, value in estimate.diagnostics.items() if name not in evidence.TOLD}),
+        "details": _flat({name: value for name, value in estimate.diagnostics.items() if name not in evidence.APART}),
         "checked": checked,
     }
 

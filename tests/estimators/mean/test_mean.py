@@ -432,7 +432,7 @@ LOPSIDED = np.eye(5) + np.triu(np.full((5, 5), 0.1), 1)
     ("options", "told"),
     [
         ({"covariance": "unknown", "method": "coinpress"}, "needs a known covariance"),
-        ({"covariance": "diagonal"}, '"identity" or a symmetric'),
+        ({"covariance": "diagonal"}, '"unknown" or a symmetric'),
         ({"covariance": np.eye(4)}, r"shape \(4, 4\), but 5 columns need \(5, 5\)"),
         ({"covariance": [1.0, 2.0]}, "shape"),
         ({"covariance": [[1.0], [2.0, 3.0]]}, "symmetric positive definite"),
