@@ -191,12 +191,14 @@ class Correction:
     Attributes:
         factor: of the variances.
         sd: of that factor, by what is not known of the tail: intervals hold nearly all that is believed.
+        seldom: the part of `sd` that only what is seldom and far off takes: it is not expected, in root mean square.
         excess: fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
         shift: how far a mean may be off, in standard deviations: one sd.
     """
 
     factor: np.ndarray
     sd: np.ndarray
+    seldom: np.ndarray
     excess: np.ndarray
     shift: np.ndarray
 
@@ -223,6 +225,7 @@ class Correction:
         return cls(
             factors.mean,
             factors.sd,
+            np.sqrt(np.maximum(factors.sd**2 - factors.expected**2, 0.0)),
             np.array([law.excess for law in laws]) @ weights + long @ [law.excess for law in columns],
             np.sqrt((np.square(missed) @ weights + long @ shifts) / factors.mean),
         )
