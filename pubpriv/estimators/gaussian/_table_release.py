@@ -32,8 +32,7 @@ _LOUD = 0.45
 _SURER, _MATTERS, _VAGUE = 1.25, 0.08, 0.5
 """A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of it, or of
 a mean and of a standard deviation; or if all errors of a variance together are more than VAGUE of it: its intervals
-hold, but they say little. What is expected to be unknown of a tail is so large in one of a hundred tables of few
-Gaussian rows."""
+hold, but they say little."""
 
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
@@ -79,7 +78,7 @@ class Table:
     def clipped(self, of_mean: bool) -> bool:
         """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters.
 
-        By how far off it is expected to be. Intervals hold what is seldom, too: public rows of a Gaussian's make one
+        By how far off it is as likely as not. Intervals hold what is seldom, too: public rows of a Gaussian's make one
         column look long in one of fifty tables of few rows, and a run that doubts it is no worse for that.
 
         Args:

@@ -79,6 +79,30 @@ def test_a_law_is_recognised_by_its_clipped_moments():
     assert found.shift == 0
 
 
+@pytest.mark.parametrize("d", [5, 20])
+def test_the_interval_of_a_long_column_holds_whichever_it_is(d):
+    """One column is long, and nobody knows which: that it is this one is hardly likely of any, the long one too."""
+    radius, end = 1.05 * np.sqrt(d), 1.6 * np.sqrt(d)
+    law, weights, long = long_columns(d)[2], np.zeros(len(tail_laws(d))), np.zeros((d, len(long_columns(d))))
+    weights[0], long[:, 2] = 0.1, 0.9 / d
+    found = Correction.of(weights, long, radius, end, True)
+    off = law.factors(d, radius, end, True)[0] - found.factor
+    assert (off > 0.05).all()
+    assert (off < 2 * found.sd).all()
+
+
+def test_an_alarm_is_for_what_is_likely():
+    """A column that may be long has a wider interval, and is no cause for alarm; one that probably is long is."""
+    d, at = 5, 4
+    weights, long = np.zeros(len(tail_laws(d))), np.zeros((d, len(long_columns(d))))
+    for chance in (0.15, 0.8):
+        weights[0], long[0, at] = 1 - chance, chance
+        found = Correction.of(weights, long, 2.4, 3.6, True)
+        likely = np.sqrt(found.sd**2 - found.seldom**2)[0]
+        assert found.sd[0] > 0.2
+        assert (likely < 0.6 * found.sd[0]) == (chance < 0.5)
+
+
 @pytest.mark.parametrize("d", [2, 20])
 def test_clipped_rows_with_one_long_column_are_made_up_for(d):
     """Rows drawn with one long column and clipped: what is debiased as a Gaussian's, times its factor, is 1."""
