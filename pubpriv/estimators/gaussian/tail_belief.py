@@ -41,8 +41,8 @@ _DISBELIEVED, _SDS = 0.05, 1.96
 """Intervals of so many sds hold all but so much of what is believed of a column, and all together of which one is long:
 that is seldom, and far off."""
 
-_PROBABLE = 0.6745
-"""The probable error, which is as likely as not, of an sd of 1."""
+_AS_LIKELY, _PROBABLE = 0.5, 0.6745
+"""What is as likely as not; and the probable error, which is so, of an sd of 1."""
 
 _RADII = 16
 """Clip radii that are tried."""
@@ -163,8 +163,13 @@ class _Factors:
 
     @property
     def likely(self) -> np.ndarray:
-        """Give the sds (d,) of Gaussians that are as likely as not to be off by more than this is."""
-        return self._doubted(_reached(self.off, self.chances, 0.5) / _PROBABLE)
+        """Give the sds (d,) that what is likely calls for: of what is as likely as not, or if one column is long, all.
+
+        Of a Gaussian's sd the probable error is such a part.
+        """
+        if float(self._own.sum()) > _AS_LIKELY:
+            return self._doubted(np.maximum(self._spread, _reached(self.off, self.chances, _DISBELIEVED) / _SDS))
+        return self._doubted(_reached(self.off, self.chances, _AS_LIKELY) / _PROBABLE)
 
     @property
     def sd(self) -> np.ndarray:
@@ -175,10 +180,20 @@ class _Factors:
         """
         reached = _reached(self.off, self.chances, _DISBELIEVED)
         if self.columns:
-            own = np.s_[:, -2 * self.columns : -self.columns]
-            long = _reached(self.off[own], self.chances[own], _DISBELIEVED / len(self.chances))
+            long = _reached(self.off[self._long], self._own, _DISBELIEVED / len(self.chances))
             reached = np.maximum(reached, long)
         return self._doubted(np.maximum(self._spread, reached / _SDS))
+
+    @property
+    def _own(self) -> np.ndarray:
+        """Give the chances (d, `columns`) that a column is the long one."""
+        return self.chances[self._long]
+
+    @property
+    def _long(self) -> tuple[slice, slice]:
+        """Give the place of these."""
+        end = self.chances.shape[1] - self.columns
+        return np.s_[:, end - self.columns : end]
 
     @property
     def _spread(self) -> np.ndarray:
@@ -212,7 +227,7 @@ class Correction:
     Attributes:
         factor: of the variances.
         sd: of that factor, by what is not known of the tail: intervals hold nearly all that is believed.
-        seldom: the part of `sd` that only what is seldom and far off takes: as likely as not it is not there.
+        seldom: the part of `sd` that is not for what is likely, but for what is seldom and far off.
         excess: fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
         shift: how far a mean may be off, in standard deviations: one sd.
     """

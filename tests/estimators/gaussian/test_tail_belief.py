@@ -91,16 +91,16 @@ def test_the_interval_of_a_long_column_holds_whichever_it_is(d):
     assert (off < 2 * found.sd).all()
 
 
-def test_an_alarm_is_for_what_is_likely():
-    """A column that may be long has a wider interval, and is no cause for alarm; one that probably is long is."""
+@pytest.mark.parametrize(("columns", "chance", "alarm"), [(1, 0.15, False), (1, 0.8, True), (5, 0.16, True)])
+def test_an_alarm_is_for_what_is_likely(columns, chance, alarm):
+    """A column that may be long has a wider interval, and is no cause for alarm; that one of five is long may be."""
     d, at = 5, 4
     weights, long = np.zeros(len(tail_laws(d))), np.zeros((d, len(long_columns(d))))
-    for chance in (0.15, 0.8):
-        weights[0], long[0, at] = 1 - chance, chance
-        found = Correction.of(weights, long, 2.4, 3.6, True)
-        likely = np.sqrt(found.sd**2 - found.seldom**2)[0]
-        assert found.sd[0] > 0.2
-        assert (likely < 0.6 * found.sd[0]) == (chance < 0.5)
+    weights[0], long[:columns, at] = 1 - columns * chance, chance
+    found = Correction.of(weights, long, 2.4, 3.6, True)
+    likely = np.sqrt(found.sd**2 - found.seldom**2)[0]
+    assert found.sd[0] > 0.15
+    assert (likely > 0.6 * found.sd[0]) == alarm
 
 
 @pytest.mark.parametrize("d", [2, 20])
