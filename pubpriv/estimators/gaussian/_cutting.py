@@ -40,8 +40,9 @@ _SCALE, _SCALES = 0.5, 101
 _UNLIKE, _HEAVY = 3.5, 2.9
 """Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
 
-_DOUBTED = 0.02
-"""Small counts are no Gaussian's where a Gaussian has no more than this weight: other laws know their tails."""
+_DOUBTED = 0.5
+"""Small counts are no Gaussian's where a Gaussian is no likelier than all other laws together: laws of counts know
+their tails."""
 
 _LEANING = 0.5
 """Part of the noise in a shell that leaning leaves."""

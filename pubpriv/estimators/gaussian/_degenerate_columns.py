@@ -35,6 +35,10 @@ from pubpriv.estimators.steps import step
 _MOSTLY = 0.75
 """A column is degenerate if this share of the public rows has one and the same value in it."""
 
+_HALF = 0.5
+"""A single column is degenerate from this share on if the value lies in its middle: the rounds would look at the rows
+that have it only, and shrink to nothing about them."""
+
 _TOGETHER, _REPEATED = 0.3, 2
 """Columns of which this share of the public rows, and so many, have the same values could shrink to nothing in the
 rounds, which look at the median row: harmless where there are no others, but beside these all would drown in noise."""
@@ -151,7 +155,7 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
         if not (squares * m < np.finfo(np.float64).max).all():
             raise InvalidInput("the public values are too large for a covariance: use other units")
         for index, name in enumerate(public.columns):
-            own = _alone(index, rows[:, index], d, given.get(name))
+            own = _alone(index, rows[:, index], d, given.get(name), _most(rows))
             if own is not None:
                 found[index], center[index] = own
         for column in _combined(rows, [index for index in range(d) if index not in found]):
@@ -230,6 +234,12 @@ def _heaped(rows: np.ndarray, candidates: list[int]) -> list[int]:
     while left and np.unique(rows[:, left], axis=0, return_counts=True)[1].max() >= least:
         taken.append(left.pop())
     return taken
+
+
+def _most(rows: np.ndarray) -> float:
+    """Give the share of the public rows (m, d) from which a column is degenerate if so many have one value in it."""
+    values, counts = np.unique(rows[:, 0], return_counts=True)
+    return _HALF if rows.shape[1] == 1 and 0 < int(np.argmax(counts)) < len(values) - 1 else _MOSTLY
 
 
 def _alone(

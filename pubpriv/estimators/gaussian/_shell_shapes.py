@@ -49,6 +49,7 @@ class Leant:
         tops: (directions, d, d) projections on the directions that stand out: where noise of their own goes.
         on: (d,) mean squared errors of its entries along the columns, over those of the noise.
         off: the same across the columns.
+        left: the part of the noise across the columns that is left in `second`, as mean squares.
     """
 
     second: np.ndarray
@@ -57,6 +58,7 @@ class Leant:
     tops: np.ndarray
     on: np.ndarray
     off: float
+    left: float
 
     def weight_of_mean(self, part: float, mean: np.ndarray, mean_sd: float, sd: float, axes: np.ndarray) -> np.ndarray:
         """Give the factor (d, d) that takes noise off the shell's mean.
@@ -234,7 +236,7 @@ def leant(
     d = len(shape)
     if d == 1 or trace <= 0:
         even = np.eye(d) / d
-        return Leant(max(trace, 0.0) * even, even, np.zeros((d, d)), np.zeros((0, d, d)), np.zeros(d), 0.0)
+        return Leant(max(trace, 0.0) * even, even, np.zeros((d, d)), np.zeros((0, d, d)), np.zeros(d), 0.0, 0.0)
     found, before = axes @ second @ axes.T, axes @ shape @ axes.T
     sizes, harm = np.diag(found), np.log1p((sd / known) ** 2)
     clear = _clear_columns(sizes, trace, np.diag(before), sd, harm)
@@ -250,7 +252,7 @@ def leant(
     wanted = np.maximum(room * np.diag(own) + kept_on * on, 0.0)
     wanted = np.where(clear, sizes, wanted * room / max(float(wanted.sum()), 1e-300))
     base = room * own
-    across, tops, risk_off = _across(found - np.diag(sizes) - base + np.diag(np.diag(base)), sd, chance)
+    across, tops, risk_off, kept_off = _across(found - np.diag(sizes) - base + np.diag(np.diag(base)), sd, chance)
     np.fill_diagonal(base, wanted)
     values, vectors = np.linalg.eigh(base + across)
     made = (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -264,11 +266,14 @@ def leant(
         np.einsum("ik,jk->kij", tops, tops),
         np.where(clear, 1.0, risk_on * (1 - 1 / max(left, 1))),
         risk_off,
+        kept_off**2,
     )
 
 
-def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """(what is kept, directions (d, count) that stand out, mean squared error of the rest over that of the noise).
+def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """(what is kept, directions (d, count) that stand out, mean squared error of the rest over the noise, part).
+
+    The last one is the part of the rest that is kept.
 
     Args:
         off: (d, d) beside what is expected, with an empty diagonal.
@@ -283,7 +288,7 @@ def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.n
     rest = off - (tops * strong) @ tops.T
     kept, risk = _kept(rest, d * (d - 1) / 2, sd, chance**2 / 2)
     shrunk = np.sign(strong) * np.sqrt(np.maximum(strong**2 - edge**2, 0.0))
-    return (tops * shrunk) @ tops.T + kept * rest, tops, risk
+    return (tops * shrunk) @ tops.T + kept * rest, tops, risk, kept
 
 
 def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float, harm: np.ndarray) -> np.ndarray:

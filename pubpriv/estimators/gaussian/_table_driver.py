@@ -37,9 +37,9 @@ _PUBLIC_FAR = (
 
 
 def estimate_table(
-    run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
+    run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool, of_mean: bool = False
 ) -> GaussianResult:
-    """Estimate by `moments` or `auto`."""
+    """Estimate by `moments` or `auto`; `of_mean`: only the mean is reported, and judged."""
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
     check_run(curator, d, purse, force)
@@ -63,7 +63,7 @@ def estimate_table(
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)
     table = run(measure_shells, known, plan.final)
     feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)
-    found = _outcome(curator, layout, known, feared, scales, plan, purse)
+    found = _outcome(curator, layout, known, feared, scales, plan, purse, of_mean)
     return found if feared is table else replace(found, warnings=[*found.warnings, _PUBLIC_FAR])
 
 
@@ -86,6 +86,7 @@ def _outcome(
     scales: tuple[Scale, ...],
     plan: Plan,
     purse: Purse,
+    of_mean: bool,
 ) -> GaussianResult:
     """The outcome of a release in shells."""
     preconditioner, histogram, records = known.preconditioner, known.histogram, known.records
@@ -95,13 +96,13 @@ def _outcome(
     warnings = shortage(records, curator.size, enough)
     if unseen:
         warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
-    loud = not table.quiet or table.vague
+    loud, clipped = not table.quiet or table.vague, table.clipped(of_mean)
     if loud:
         warnings.append(
             "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
             "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
         )
-    elif table.clipped:
+    elif clipped:
         warnings.append(
             "rows reach further than this budget can see: what may lie beyond the last shell matters more than all "
             "else; a logarithm of a column with a long tail helps"
@@ -134,7 +135,7 @@ def _outcome(
         part: dict(zip(("sampling", "privacy", "clipping"), map(np.array, values), strict=True))
         for part, values in (("mean", table.mean_errors), ("covariance", table.covariance_errors))
     }
-    good = enough and not loud and converged and not table.clipped
+    good = enough and not loud and converged and not clipped
     return GaussianResult(table.fitted, good, errors, facts, warnings, _beyond(histogram, table.reach, records))
 
 

@@ -53,7 +53,8 @@ class Outside:
         mean: (d,).
         second: (d, d) about the middle of the core.
         mean_variance: (d, d) of the noise of `mean`, and of what was taken for noise.
-        shape_variance: of the noise in the shape of `second`, along the columns and across.
+        shape_variance: of what is not known of the shape of `second`, along the columns and across.
+        left: variance of the noise that is left in it across the columns: leaning takes most, and is off itself.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
         noise: (parts, d, d) sds that the noise in traces makes, and in the directions that stand out.
         lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
@@ -68,6 +69,7 @@ class Outside:
     second: np.ndarray
     mean_variance: np.ndarray
     shape_variance: tuple[np.ndarray, float]
+    left: float
     axes: np.ndarray
     noise: np.ndarray
     lost_mean: np.ndarray
@@ -126,7 +128,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
     # of a row of the core; a row that one odd cell takes to a shell has its other cells so
     usual = (axes.T * sizes) @ axes / min(max(float(moments.rows[0]) / n, 0.5), 1.0)
     own, total, shares, trace_noise = inside, np.zeros((d, d)), [], []
-    mean, mean_variance, on, off = np.zeros(d), np.zeros((d, d)), np.zeros(d), 0.0
+    mean, mean_variance, on, off, left_over = np.zeros(d), np.zeros((d, d)), np.zeros(d), 0.0, 0.0
     for k in range(tail.last):
         length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
@@ -147,7 +149,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         added = leant(seconds[k] - cross, trace, shape, sd, chance, axes, so_far)
         shares.append(added.second)
         total = total + added.second
-        on, off = on + added.on * sd**2, off + added.off * sd**2
+        on, off, left_over = on + added.on * sd**2, off + added.off * sd**2, left_over + added.left * sd**2
         trace_noise += [float(tail.sds[k]) * added.shape, float(unsure[k]) * added.clear]
         trace_noise += [sd * top for top in added.tops]
         mean, shorter = mean + moved, float(unsure[k]) / 2 * moved
@@ -162,6 +164,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         second=total + shape * tail.beyond,
         mean_variance=mean_variance,
         shape_variance=(on, off),
+        left=left_over,
         axes=axes,
         noise=np.array(trace_noise).reshape(-1, d, d),
         lost_mean=np.abs(lean) * tail.beyond_sd / RATIO,

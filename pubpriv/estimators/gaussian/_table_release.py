@@ -30,9 +30,9 @@ _LOUD = 0.45
 """The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
 
 _SURER, _MATTERS, _VAGUE = 1.25, 0.08, 0.5
-"""A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of it, or if
-all its errors together are more than VAGUE of it: its intervals hold, but they say little. What is not known of a tail
-is as large as all other errors in one of two hundred tables of few Gaussian rows."""
+"""A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of it, or of
+a mean and of a standard deviation; or if all errors of a variance together are more than VAGUE of it: its intervals
+hold, but they say little."""
 
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
@@ -57,6 +57,7 @@ class Table:
         weakest: smallest eigenvalue of the covariance of w before it was floored.
         quiet: whether the noise is clearly smaller than the estimate.
         boundless: whether rows seem to lie beyond the last edge of all shells.
+        seldom: (d,) the part of the clipping errors of variances that is for tails that are seldom and far off.
     """
 
     fitted: Fitted
@@ -72,17 +73,26 @@ class Table:
     weakest: float
     quiet: bool
     boundless: bool = False
+    seldom: tuple[float, ...] = ()
 
-    @property
-    def clipped(self) -> bool:
-        """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters."""
-        sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
+    def clipped(self, of_mean: bool) -> bool:
+        """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters.
+
+        By how far off it is as likely as not. Intervals hold what is seldom, too: public rows of a Gaussian's make one
+        column look long in one of fifty tables of few rows, and a run that doubts it is no worse for that.
+
+        Args:
+            of_mean: the mean by itself; else the covariance.
+        """
         variances = np.diag(np.array(self.fitted.covariance))
-        return (
-            self.endless
-            or self.boundless
-            or bool(((clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any())
-        )
+        if of_mean:
+            sampling, privacy, clipping = map(np.array, self.mean_errors)
+            units = np.sqrt(variances)
+        else:
+            sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
+            clipping, units = np.sqrt(np.maximum(clipping**2 - np.square(self.seldom or 0.0), 0.0)), variances
+        more = (clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * units)
+        return self.endless or self.boundless or bool(more.any())
 
     @property
     def vague(self) -> bool:
@@ -195,11 +205,12 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     outside = read_outside(CoreRead(moments, known.histogram, where, core.around, core.middle, frame, known.shape))
     whole_mean = core.mean + outside.mean
     spread = core.around + outside.second - np.outer(whole_mean - core.middle, whole_mean - core.middle)
-    edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance[1]) * 2 * d)
-    last = outside.tail.last
+    edge = math.sqrt((core_sds[1] ** 2 + outside.left) * 2 * d)  # what leaning may have taken wrongly is no noise
+    last, seldom = outside.tail.last, np.zeros(d)
     if core.measured is not None and core.pooled is not None and not last:
         tail = correction(where, d, all_rows=True)
         fitted = tail.applied(core.pooled)
+        seldom = tail.seldom * np.diag(np.array(fitted.covariance))
         public = known.preconditioner.m if known.preconditioner is not None else 0
         errors = tail.widened(standard_errors(core.measured, core.pooled, public), fitted)
         errors["covariance"]["clipping"] = np.hypot(
@@ -217,7 +228,8 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
         if core.tail is not None:
-            errors = core.tail.added(errors, colour @ core.around @ colour.T)
+            around = colour @ core.around @ colour.T
+            errors, seldom = core.tail.added(errors, around), core.tail.seldom * np.diag(around)
     ends = (*where.edges, where.radii[-1])
     beyond = outside.tail.beyond
     return Table(
@@ -234,4 +246,5 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
         quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
         boundless=outside.tail.boundless,
+        seldom=tuple(seldom.tolist()),
     )

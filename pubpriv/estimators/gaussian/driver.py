@@ -133,8 +133,12 @@ def whole_gaussian(
     force: bool = False,
     constants: tuple[float, float] = (0.1, 0.0),
     runner: Runner = plain,
+    of_mean: bool = False,
 ) -> GaussianEstimate:
-    """Mean and covariance of all rows together; see `estimate_gaussian`, whose beta and gamma the constants are."""
+    """Mean and covariance of all rows together; see `estimate_gaussian`, whose beta and gamma the constants are.
+
+    Whether it converged is said of the mean alone where only that is reported (`of_mean`).
+    """
     target = chosen_target(target, method, scale)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
@@ -142,7 +146,7 @@ def whole_gaussian(
         purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
-        outcome = estimate_table(run, rows, layout, purse, target, force)
+        outcome = estimate_table(run, rows, layout, purse, target, force, of_mean)
         return _estimate(outcome, curator, rows, method, "moments")
     if method == NO_PUBLIC:
         if not curator.asks_of_one_row:

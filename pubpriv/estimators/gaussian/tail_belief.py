@@ -38,7 +38,11 @@ MISTAKEN = 0.7
 """The true tail may differ from all laws that are known by this part of what they correct: one sd."""
 
 _DISBELIEVED, _SDS = 0.05, 1.96
-"""Intervals of so many sds hold all but so much of what is believed: one long column of many is seldom, and far off."""
+"""Intervals of so many sds hold all but so much of what is believed of a column, and all together of which one is long:
+that is seldom, and far off."""
+
+_AS_LIKELY, _PROBABLE = 0.5, 0.6745
+"""What is as likely as not; and the probable error, which is so, of an sd of 1."""
 
 _RADII = 16
 """Clip radii that are tried."""
@@ -128,16 +132,19 @@ class _Factors:
     Attributes:
         values: (laws,) under `tail_laws`; under `long_columns`, of the long column; and under these, of the others.
         chances: (d, laws) of each, in each column.
+        columns: how many `long_columns` there are.
     """
 
     values: np.ndarray
     chances: np.ndarray
+    columns: int
 
     @classmethod
     def of(cls, values: np.ndarray, weights: np.ndarray, long: np.ndarray) -> "_Factors":
         """Take the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` in each column."""
         d = len(long)
-        return cls(values, np.hstack([np.broadcast_to(weights, (d, len(weights))), long, long.sum(axis=0) - long]))
+        chances = np.hstack([np.broadcast_to(weights, (d, len(weights))), long, long.sum(axis=0) - long])
+        return cls(values, chances, long.shape[1])
 
     @property
     def mean(self) -> np.ndarray:
@@ -155,9 +162,38 @@ class _Factors:
         return self._doubted(self._spread)
 
     @property
+    def likely(self) -> np.ndarray:
+        """Give the sds (d,) that what is likely calls for: of what is as likely as not, or if one column is long, all.
+
+        Of a Gaussian's sd the probable error is such a part.
+        """
+        if float(self._own.sum()) > _AS_LIKELY:
+            return self._doubted(np.maximum(self._spread, _reached(self.off, self.chances, _DISBELIEVED) / _SDS))
+        return self._doubted(_reached(self.off, self.chances, _AS_LIKELY) / _PROBABLE)
+
+    @property
     def sd(self) -> np.ndarray:
-        """Give sds (d,) whose intervals hold nearly all that is believed."""
-        return self._doubted(np.maximum(self._spread, _reached(self.off, self.chances) / _SDS))
+        """Give sds (d,) whose intervals hold nearly all that is believed: of each column, and of which one is long.
+
+        Where lengths of rows show that one of many columns is long, it is hardly likely of any that it is this one.
+        So the intervals of all columns together leave out so little, for the long one's own has to hold as well.
+        """
+        reached = _reached(self.off, self.chances, _DISBELIEVED)
+        if self.columns:
+            long = _reached(self.off[self._long], self._own, _DISBELIEVED / len(self.chances))
+            reached = np.maximum(reached, long)
+        return self._doubted(np.maximum(self._spread, reached / _SDS))
+
+    @property
+    def _own(self) -> np.ndarray:
+        """Give the chances (d, `columns`) that a column is the long one."""
+        return self.chances[self._long]
+
+    @property
+    def _long(self) -> tuple[slice, slice]:
+        """Give the place of these."""
+        end = self.chances.shape[1] - self.columns
+        return np.s_[:, end - self.columns : end]
 
     @property
     def _spread(self) -> np.ndarray:
@@ -191,12 +227,14 @@ class Correction:
     Attributes:
         factor: of the variances.
         sd: of that factor, by what is not known of the tail: intervals hold nearly all that is believed.
+        seldom: the part of `sd` that is not for what is likely, but for what is seldom and far off.
         excess: fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
         shift: how far a mean may be off, in standard deviations: one sd.
     """
 
     factor: np.ndarray
     sd: np.ndarray
+    seldom: np.ndarray
     excess: np.ndarray
     shift: np.ndarray
 
@@ -223,6 +261,7 @@ class Correction:
         return cls(
             factors.mean,
             factors.sd,
+            np.sqrt(np.maximum(factors.sd**2 - factors.likely**2, 0.0)),
             np.array([law.excess for law in laws]) @ weights + long @ [law.excess for law in columns],
             np.sqrt((np.square(missed) @ weights + long @ shifts) / factors.mean),
         )
@@ -263,12 +302,20 @@ class Correction:
         }
 
 
-def _reached(off: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """Give how far off (d,) all but `_DISBELIEVED` of what may be is, at most: distances and chances (d, laws)."""
+def _reached(off: np.ndarray, chances: np.ndarray, disbelieved: float) -> np.ndarray:
+    """Give how far off (d,) all but a part of what may be is, at most; 0 where that part is all.
+
+    Args:
+        off: (d, laws) distances.
+        chances: (d, laws) of them; together 1, or less.
+        disbelieved: chance that it is further off.
+    """
     order = np.argsort(off, axis=1)
     sorted_off, sorted_chances = (np.take_along_axis(each, order, axis=1) for each in (off, chances))
-    at = (np.cumsum(sorted_chances, axis=1) < 1 - _DISBELIEVED).sum(axis=1)
-    return np.asarray(np.take_along_axis(sorted_off, np.minimum(at, off.shape[1] - 1)[:, None], axis=1)[:, 0])
+    below = np.cumsum(sorted_chances, axis=1)
+    at = np.minimum((below < below[:, -1:] - disbelieved).sum(axis=1), off.shape[1] - 1)
+    reached = np.take_along_axis(sorted_off, at[:, None], axis=1)[:, 0]
+    return np.asarray(np.where(below[:, -1] > disbelieved, reached, 0.0))
 
 
 def _outer_root(values: np.ndarray) -> np.ndarray:

@@ -224,7 +224,7 @@ def _with_unknown_covariance(
     """Learn both, and give the mean; the covariance (d, d) beside it."""
     from pubpriv.estimators.gaussian.driver import whole_gaussian
 
-    both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner)
+    both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner, of_mean=True)
     mean = MeanEstimate(
         center=tuple(both.mean.tolist()),
         columns=both.columns,

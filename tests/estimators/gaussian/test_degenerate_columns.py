@@ -274,3 +274,25 @@ def test_a_column_that_heaps_does_not_shrink_beside_one_that_hardly_varies():
     assert np.diag(estimate.covariance) == pytest.approx(private.var(axis=0), rel=0.1)
     continuous = np.column_stack([generator.standard_normal((3, 1)), np.ones(3)])
     assert [one.index for one in examine(pp.PublicTable.open(continuous)).degenerate] == [1]
+
+
+def test_answers_that_are_mostly_the_middle_one_do_not_shrink():
+    """Answers from 1 to 5, more than half of them 3: the rounds shrank to these, and the variance to nothing."""
+    chances, answers = np.array([0.05, 0.1, 0.55, 0.2, 0.1]), np.arange(1.0, 6.0)
+    variance = float(chances @ (answers - chances @ answers) ** 2)
+    for seed in range(8):
+        generator = np.random.default_rng([seed, 61])
+        public = generator.permutation(np.repeat(answers, [3, 4, 16, 5, 2]))[:, None]
+        rows = generator.choice(answers, size=(5_000, 1), p=chances)
+        found = pp.estimate_gaussian(public, pp.Curator.simulation(rows, HALF, seed))
+        assert found.converged
+        assert found.covariance[0, 0] == pytest.approx(variance, rel=0.12)
+
+
+def test_a_single_column_is_degenerate_for_a_value_in_its_middle():
+    """The rows of a count have their mean elsewhere, and beside another column the middle value does no harm."""
+    count = np.repeat([0.0, 1.0, 2.0], [16, 9, 5])[:, None]
+    middle = np.where(count == 0, 1.5, count)
+    assert not examine(pp.PublicTable.open(count)).degenerate
+    assert examine(pp.PublicTable.open(middle)).degenerate
+    assert not examine(pp.PublicTable.open(np.hstack([middle, np.random.default_rng(0).random((30, 1))]))).degenerate

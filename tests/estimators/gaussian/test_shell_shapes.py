@@ -41,6 +41,13 @@ def test_noise_is_no_shape():
     assert square / 2 < np.mean([one.on.mean() for one in found]) < 0.5
 
 
+def test_noise_that_leaning_takes_is_none_of_the_noise_that_is_left():
+    """Of columns that are all alike leaning keeps hardly any noise across, though its own error may be as large."""
+    found = [leaning(np.full(D, 0.1), i)[0] for i in range(40)]
+    assert np.mean([one.left for one in found]) < 0.05
+    assert max(one.off for one in found) > 0.2
+
+
 def test_noise_that_is_louder_than_a_column_is_no_shape():
     """Rows of one column in a far shell, whose noise is twenty times the variances of the others: these hardly grow."""
     generator, second = np.random.default_rng(3), np.diag([70.0, 0.01, 0.01, 0.01, 0.01, 0.01])

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t as student
 
 import pubpriv as pp
+from benchmarks import intervals
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lengths import gaussian_shares, length_quantile
@@ -76,6 +77,30 @@ def test_a_law_is_recognised_by_its_clipped_moments():
     assert own * found.factor == pytest.approx(1.0, abs=0.04)
     assert found.excess == law.excess
     assert found.shift == 0
+
+
+@pytest.mark.parametrize("d", [5, 20])
+def test_the_interval_of_a_long_column_holds_whichever_it_is(d):
+    """One column is long, and nobody knows which: that it is this one is hardly likely of any, the long one too."""
+    radius, end = 1.05 * np.sqrt(d), 1.6 * np.sqrt(d)
+    law, weights, long = long_columns(d)[2], np.zeros(len(tail_laws(d))), np.zeros((d, len(long_columns(d))))
+    weights[0], long[:, 2] = 0.1, 0.9 / d
+    found = Correction.of(weights, long, radius, end, True)
+    off = law.factors(d, radius, end, True)[0] - found.factor
+    assert (off > 0.05).all()
+    assert (off < 2 * found.sd).all()
+
+
+@pytest.mark.parametrize(("columns", "chance", "alarm"), [(1, 0.15, False), (1, 0.8, True), (5, 0.16, True)])
+def test_an_alarm_is_for_what_is_likely(columns, chance, alarm):
+    """A column that may be long has a wider interval, and is no cause for alarm; that one of five is long may be."""
+    d, at = 5, 4
+    weights, long = np.zeros(len(tail_laws(d))), np.zeros((d, len(long_columns(d))))
+    weights[0], long[:columns, at] = 1 - columns * chance, chance
+    found = Correction.of(weights, long, 2.4, 3.6, True)
+    likely = np.sqrt(found.sd**2 - found.seldom**2)[0]
+    assert found.sd[0] > 0.15
+    assert (likely > 0.6 * found.sd[0]) == alarm
 
 
 @pytest.mark.parametrize("d", [2, 20])
@@ -177,6 +202,12 @@ def test_whole_numbers_are_no_cause_for_alarm():
         found = pp.estimate_gaussian(public, pp.Curator.simulation(private, pp.parse_budget("zcdp:0.5"), seed))
         assert found.converged
         assert found.diagnostics["shape"] == "gaussian"
+
+
+@pytest.mark.parametrize(("law", "seed"), [("gaussian", 860000), ("poisson-20", 860030), ("poisson-20", 860051)])
+def test_a_column_that_is_doubted_is_no_cause_for_alarm(law, seed):
+    """Thirty public rows make one of five columns look long: its interval holds that, the run believes it is not so."""
+    assert not intervals.measured(intervals.Task("gaussian", law, 500, 5, 30, "zcdp:0.5", seed))["flagged"]
 
 
 def test_intervals_of_few_rows_hold_the_variance_of_a_t():
