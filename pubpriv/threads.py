@@ -21,7 +21,10 @@ def kept_threads(count: int) -> Iterator[Executor]:
     The block waits for what it submits. Where it fails, what has begun is waited for, the rest is cancelled, and the
     threads end.
     """
-    threads = _idle[count].pop() if _idle[count] else ThreadPoolExecutor(count)
+    try:
+        threads = _idle[count].pop()  # in one step: two blocks that looked first could both find the last one
+    except IndexError:
+        threads = ThreadPoolExecutor(count)
     try:
         yield threads
     except BaseException:
