@@ -9,6 +9,8 @@ import pytest
 from helpers.cli_world import URL
 
 import pubpriv as pp
+from pubpriv.cli.derived import settings_from
+from pubpriv.estimators import MEAN
 
 HIDDEN = "secretville"
 RUN = ("--private", "visits.parquet", "--dataset", "visits", "--ledger", URL, "--plain", "--budget", "zcdp:0.5")
@@ -96,3 +98,9 @@ def test_a_plan_prices_groups(program, kind):
     assert few["steps"][-1]["share"] == pytest.approx(0.6, abs=0.01)
     assert few["steps"] == many["steps"]
     assert many["errors"][-1]["privacy"] == pytest.approx(2.5 * few["errors"][-1]["privacy"], rel=0.01)
+
+
+def test_a_group_with_a_comma_stands_between_quotes():
+    """As a column does."""
+    given = {"by": "town", "by_values": '"Bonn, Mitte", Trier'}
+    assert settings_from(MEAN, given).by_values == ("Bonn, Mitte", "Trier")
