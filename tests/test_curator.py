@@ -250,6 +250,13 @@ def test_bad_simulated_rows_are_refused(rows, columns):
         pp.Curator.simulation(rows, HALF, seed=1, columns=columns)
 
 
+@pytest.mark.parametrize("seed", [None, 1.5, "1", True])
+def test_a_simulation_is_of_a_seed(seed):
+    """Runs without one would all have the same noise, by no word of whoever starts them."""
+    with pytest.raises(InvalidInput, match="whole number"):
+        pp.Curator.simulation(np.zeros((3, 2)), HALF, seed)
+
+
 def test_a_real_run_takes_no_seed(table, ledger):
     """A seed exists in simulations only."""
     with pytest.raises(TypeError, match="seed"):

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pubpriv.errors import InvalidInput
 from pubpriv.privacy._radial import rounded_radial
 from pubpriv.threads import kept_threads
 
@@ -56,11 +57,16 @@ class SimulatedNoise:
     """A rounded Gaussian or radial vector on the same lattice, from a seed: for simulations, and NOT private.
 
     Each draw depends on (seed, label, part) alone, so results do not depend on the order of the steps.
+
+    Raises:
+        InvalidInput: a seed that is no whole number.
     """
 
     private = False
 
     def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise InvalidInput(f"the seed of a simulation is a whole number, not {seed!r}: one seed is one noise")
         self._seed = seed
 
     def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:

@@ -255,7 +255,13 @@ class Estimate(Shown):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file atomically: readers see the old file or the whole new one."""
+        """Write the model file atomically: readers see the old file or the whole new one.
+
+        Raises:
+            InvalidInput: a folder has that name.
+        """
+        if Path(path).is_dir():
+            raise InvalidInput(f"{os.fspath(path)} is a folder: name a file in it, {Path(path, 'model.json')} say")
         write_atomically(Path(path), json.dumps(self.to_json(), indent=1) + "\n")
 
 

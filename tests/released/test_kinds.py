@@ -105,6 +105,8 @@ def test_a_mean_estimate_is_saved_with_its_statement(tmp_path):
     generator = np.random.default_rng(1)
     curator = pp.Curator.simulation(generator.normal(size=(500, 2)), pp.ZeroConcentratedDP(0.5), 1, ["a", "b"])
     estimate = pp.estimate_mean(generator.normal(size=(1, 2)), curator)
+    with pytest.raises(InvalidInput, match="is a folder"):
+        estimate.save(tmp_path)
     estimate.save(tmp_path / "mean.json")
     again = pp.load(tmp_path / "mean.json")
     assert again.mean.tobytes() == estimate.mean.tobytes()

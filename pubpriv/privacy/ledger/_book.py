@@ -348,7 +348,8 @@ class Book:
             raise SpecMismatch(
                 f"dataset {self.dataset!r} has the cap {known.describe()}; "
                 f"to change it to {budget.describe()} "
-                "say --raise and --reason TEXT (a cap never falls below what is spent and held)"
+                "say --raise and --reason TEXT, in Python raise_=True and reason=TEXT (a cap never falls below what is "
+                "spent and held)"
             )
         self.change_terms(budget, PeriodTerms.of(terms), reason)
 
