@@ -78,6 +78,8 @@ def _compared(name: str) -> tuple[str, ...]:
     host = host.lower()
     if scheme in _HADOOP:
         host = host.rpartition("@")[2] or "*"  # without a host it is that of the settings, which may be any
+    if scheme == "abfs" and "@" not in host:
+        host += "@*"  # a container of the settings' account, which may be any
     port = _PORT.search(host)
     if port is not None:
         host = host[: port.start()] + ("" if port[1] in ("", *_USUAL_PORTS.get(scheme, ())) else f":{port[1]}")

@@ -322,6 +322,7 @@ def test_a_url_has_no_way_around(name):
         ("sftp://host:22/v/t.parquet", "ssh://host/v/*.parquet"),
         ("hdfs://one:8020/v/t.parquet", "hdfs:///v/t.parquet"),
         ("hdfs://anna@one/v/t.parquet", "hdfs://bert@ONE/v"),
+        ("abfs://box@account.dfs.core.windows.net/v/t.parquet", "abfs://box/v/t.parquet"),
     ],
 )
 def test_one_host_is_one_host_however_it_is_written(tmp_path, ours, theirs):
@@ -341,6 +342,8 @@ def test_other_hosts_ports_and_keys_are_other_tables():
         ("ftp://host:2121/t.parquet", "ftp://host/t.parquet"),
         ("https://host/t.parquet", "https://other/t.parquet"),
         ("https://host/t.parquet", "ftp://host/t.parquet"),
+        ("abfs://box@one.dfs.core.windows.net/t.parquet", "abfs://box@two.dfs.core.windows.net/t.parquet"),
+        ("abfs://box@one.dfs.core.windows.net/t.parquet", "abfs://other/t.parquet"),
         ("s3://b/t.parquet", "s3://b/T.parquet"),
         ("s3://b/a b.parquet", "s3://b/a%20b.parquet"),
     ]
