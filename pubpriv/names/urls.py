@@ -83,7 +83,9 @@ def _compared(name: str) -> tuple[str, ...]:
     port = _PORT.search(host)
     if port is not None:
         host = host[: port.start()] + ("" if port[1] in ("", *_USUAL_PORTS.get(scheme, ())) else f":{port[1]}")
-    parts = _read_as(scheme, path).split("/") if path else ()
+    parts = _read_as(scheme, path).split("/") if path else []
+    if scheme == "hf":
+        parts = [part.partition("@")[0] for part in parts]  # of any revision
     return "web" if scheme in _WEB else scheme, host.removesuffix("."), *parts
 
 

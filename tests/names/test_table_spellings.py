@@ -323,6 +323,7 @@ def test_a_url_has_no_way_around(name):
         ("hdfs://one:8020/v/t.parquet", "hdfs:///v/t.parquet"),
         ("hdfs://anna@one/v/t.parquet", "hdfs://bert@ONE/v"),
         ("abfs://box@account.dfs.core.windows.net/v/t.parquet", "abfs://box/v/t.parquet"),
+        ("hf://datasets/clinic/visits@main/t.parquet", "hf://datasets/clinic/visits/t.parquet"),
     ],
 )
 def test_one_host_is_one_host_however_it_is_written(tmp_path, ours, theirs):
