@@ -319,8 +319,8 @@ def overlap(ours: str, theirs: str) -> bool:
     return _meet(mine, others, any_of="**", alike=_alike)
 
 
-def _compared(name: str) -> list[str]:
-    """Parts of a canonical name."""
+def _compared(name: str) -> Sequence[str]:
+    """Give the parts of a canonical name."""
     return compared_parts(name) if is_url(name) and not is_in_memory(name) else name.rstrip("/").split("/")
 
 

@@ -72,7 +72,12 @@ def _read_as(scheme: str, path: str) -> str:
 
 
 @lru_cache(maxsize=1 << 12)
-def _compared(name: str) -> tuple[str, ...]:
+def compared_parts(name: str) -> tuple[str, ...]:
+    """Give the parts of a URL's canonical name, in which ways to write one host, or one path of the web, are the same.
+
+    Letters of a host have no case, a port may be the usual one, and `http` and `https` lead to one server. Where this
+    takes two places for one, a table is refused.
+    """
     scheme, _, rest = name.partition("://")
     host, _, path = rest.rstrip("/").partition("/")
     host = host.lower()
@@ -87,12 +92,3 @@ def _compared(name: str) -> tuple[str, ...]:
     if scheme == "hf":
         parts = [part.partition("@")[0] for part in parts]  # of any revision
     return "web" if scheme in _WEB else scheme, host.removesuffix("."), *parts
-
-
-def compared_parts(name: str) -> list[str]:
-    """Parts of the canonical name of a URL, in which ways to write one host, or one path of the web, are the same.
-
-    Letters of a host have no case, a port may be the usual one, and `http` and `https` lead to one server. Where this
-    takes two places for one, a table is refused.
-    """
-    return list(_compared(name))

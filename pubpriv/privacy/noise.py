@@ -99,6 +99,7 @@ def drawn_beside(
         gave another number of them: a question that asks for less noise than it announced would share it out.
     """
     begun: dict[tuple[str, Scale, int], Callable[[], np.ndarray]]
+    begun = {each: partial(source.draw, label, *each) for each in wanted}
 
     def draw(part: str, sd: Scale, size: int) -> np.ndarray:
         if (part, sd, size) not in begun:
@@ -108,7 +109,6 @@ def drawn_beside(
             raise ValueError("noise of another shape than was announced")
         return noise
 
-    begun = {each: partial(source.draw, label, *each) for each in wanted}
     with kept_threads(1) if source.private else nullcontext() as thread:
         if thread is not None:
             begun = {each: thread.submit(drawn).result for each, drawn in begun.items()}

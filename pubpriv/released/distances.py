@@ -184,7 +184,7 @@ def _relative(
     mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, covariance_2: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(shift (d,), values (d,)): coordinates in which the first is N(0, I), the second N(shift, diag(values))."""
-    # not `scipy.linalg.eigh`, which takes a fresh process a third of what all its libraries do
+    # not `scipy.linalg.eigh`: its import takes a fresh process a third of what all its libraries take
     try:
         units = np.sqrt(np.diag(covariance_1))  # of columns, which may differ by factors that drown all digits
         inverse = np.linalg.inv(np.linalg.cholesky(covariance_1 / units / units[:, None])) / units

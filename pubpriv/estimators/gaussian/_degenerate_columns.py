@@ -154,8 +154,9 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
         squares = np.square(rows - center).sum(axis=0)
         if not (squares * m < np.finfo(np.float64).max).all():
             raise InvalidInput("the public values are too large for a covariance: use other units")
+        most = _most(rows)
         for index, name in enumerate(public.columns):
-            own = _alone(index, rows[:, index], d, given.get(name), _most(rows))
+            own = _alone(index, rows[:, index], d, given.get(name), most)
             if own is not None:
                 found[index], center[index] = own
         for column in _combined(rows, [index for index in range(d) if index not in found]):
@@ -238,8 +239,10 @@ def _heaped(rows: np.ndarray, candidates: list[int]) -> list[int]:
 
 def _most(rows: np.ndarray) -> float:
     """Give the share of the public rows (m, d) from which a column is degenerate if so many have one value in it."""
-    values, counts = np.unique(rows[:, 0], return_counts=True)
-    return _HALF if rows.shape[1] == 1 and 0 < int(np.argmax(counts)) < len(values) - 1 else _MOSTLY
+    if rows.shape[1] > 1:
+        return _MOSTLY
+    values, counts = np.unique(rows, return_counts=True)
+    return _HALF if 0 < int(np.argmax(counts)) < len(values) - 1 else _MOSTLY
 
 
 def _alone(

@@ -72,8 +72,8 @@ class Table:
     edge: float
     weakest: float
     quiet: bool
-    boundless: bool = False
-    seldom: tuple[float, ...] = ()
+    boundless: bool
+    seldom: tuple[float, ...]
 
     def clipped(self, of_mean: bool) -> bool:
         """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters.
@@ -90,7 +90,7 @@ class Table:
             units = np.sqrt(variances)
         else:
             sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
-            clipping, units = np.sqrt(np.maximum(clipping**2 - np.square(self.seldom or 0.0), 0.0)), variances
+            clipping, units = np.sqrt(np.maximum(clipping**2 - np.square(self.seldom), 0.0)), variances
         more = (clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * units)
         return self.endless or self.boundless or bool(more.any())
 

@@ -258,10 +258,11 @@ class Correction:
             for law, scale in zip(laws, scales, strict=True)
         ]
         shifts = np.square([law.missed(d, radius, end) for law in columns])
+        sd = factors.sd
         return cls(
             factors.mean,
-            factors.sd,
-            np.sqrt(np.maximum(factors.sd**2 - factors.likely**2, 0.0)),
+            sd,
+            np.sqrt(np.maximum(sd**2 - factors.likely**2, 0.0)),
             np.array([law.excess for law in laws]) @ weights + long @ [law.excess for law in columns],
             np.sqrt((np.square(missed) @ weights + long @ shifts) / factors.mean),
         )
