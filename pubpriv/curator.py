@@ -62,7 +62,7 @@ class RunHandle:
     scheduler: str | None = None
 
     def open(self, executor: Executor | None = None) -> "Curator":
-        """The curator of this run; close it with `Curator.leave` when the task ends."""
+        """Return the curator of this run; close it with `Curator.leave` when the task ends."""
         if executor is None and self.scheduler is not None:
             executor = Cluster(self.scheduler)
         return Curator._enter(self, executor)
@@ -75,7 +75,7 @@ class SimulationHandle:
     token: str
 
     def open(self, executor: Executor | None = None) -> "Curator":  # noqa: ARG002 - same shape as RunHandle.open
-        """The curator itself: simulations stay in the process that made them."""
+        """Return the curator itself: simulations stay in the process that made them."""
         return _SIMULATIONS[self.token]
 
 
@@ -141,7 +141,7 @@ class Curator(Confined):
         rows_per_person: int | str = 1,
         groups: tuple[ByCategory, Any] | None = None,
     ) -> "Curator":
-        """The same questions over rows in memory with seeded noise: NOT private, and it says so.
+        """Return the same questions over rows in memory with seeded noise: NOT private, and it says so.
 
         Args:
             rows: (n, d) array.
@@ -355,7 +355,7 @@ class Curator(Confined):
         return checked(self._unit.asked(question), len(self.columns), self.budget.noise_law)
 
     def settled(self, label: str, step: Callable[[], Any]) -> Any:
-        """What a step makes of public rows and released answers; in a resumed run, what it made the first time.
+        """Return what a step makes of public rows and released answers; in a resumed run, what it made the first time.
 
         Floating point differs from machine to machine. So what is computed between questions is written down, with the
         next charge, and later runs go on from that: `step`, which makes a public value (`data.codec`), is called once a
@@ -368,7 +368,7 @@ class Curator(Confined):
         return public_value_of(known)
 
     def statement(self) -> Statement:
-        """What this run has charged so far, for reports: labels, question kinds, prices, guarantee."""
+        """Return what this run has charged so far, for reports: labels, question kinds, prices, guarantee."""
         return self._run.statement()
 
     def close(self, reason: str = "finished") -> None:

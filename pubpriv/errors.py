@@ -107,7 +107,7 @@ class PrivateStepFailed(PubPrivError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The one of some public names that a misspelt one may stand for; None: none is near."""
+    """Return the one of some public names that a misspelt one may stand for; None: none is near."""
     known = {each.lower(): each for each in names}
     near = get_close_matches(name.lower(), known, n=1)
     return known[near[0]] if near else None

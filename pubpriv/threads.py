@@ -16,7 +16,7 @@ os.register_at_fork(after_in_child=_idle.clear)  # a fork has no threads but its
 
 @contextmanager
 def kept_threads(count: int) -> Iterator[Executor]:
-    """Give `count` threads to one block of code, and to nobody else until it ends.
+    """Lend `count` threads to one block of code, and to nobody else until it ends.
 
     The block waits for what it submits. Where it fails, what has begun is waited for, the rest is cancelled, and the
     threads end.

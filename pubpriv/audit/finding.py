@@ -42,7 +42,7 @@ class Finding:
         return "ok (weak attack)" if self.weak else "ok"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with the verdict."""
+        """Return plain data, with the verdict."""
         return asdict(self) | {"verdict": self.verdict}
 
 
@@ -108,7 +108,7 @@ def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], als
 
 
 def refuses(action: Callable[[], Any], *refusals: type[Exception]) -> bool:
-    """Tell whether `action` is refused in one of these ways; another exception goes on to whoever called."""
+    """Return whether `action` is refused in one of these ways; another exception goes on to whoever called."""
     try:
         action()
     except refusals:

@@ -18,7 +18,7 @@ def _option_of(setting: Setting) -> str:
 
 
 def with_settings(command: Callable[..., None], estimator: Estimator, planned: bool = False) -> Callable[..., None]:
-    """Give `command`, with an option for each setting instead of `**given`.
+    """Return `command`, with an option for each setting instead of `**given`.
 
     Args:
         command: takes the options that were given by their setting's field; those that were not are None.

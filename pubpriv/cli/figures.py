@@ -23,7 +23,7 @@ def tell_rows(title: str, headings: Mapping[str, str], rows: list[dict[str, Any]
 
 
 def named(*names: str) -> dict[str, str]:
-    """Headings that are the names themselves."""
+    """Return headings that are the names themselves."""
     return {name: name.replace("_", " ") for name in names}
 
 

@@ -85,5 +85,5 @@ def _in_words(room: "Room") -> str:
 
 
 def with_outlook(plan: dict[str, Any], outlook: "PeriodOutlook | None") -> dict[str, Any]:
-    """The plan as JSON data, with the outlook if there is one."""
+    """Return the plan as JSON data, with the outlook if there is one."""
     return plan if outlook is None else {**plan, "period": outlook.to_json()}

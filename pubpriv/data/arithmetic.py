@@ -24,7 +24,7 @@ five milliseconds that Python has: a thread that comes back from one takes the n
 
 @cache
 def bits() -> str:
-    """Digest of products, sums of squares, logarithms and exponentials of public random numbers, as scans reckon them.
+    """Digest products, sums of squares, logarithms and exponentials of public random numbers, as scans reckon them.
 
     Two machines whose digests differ map one record to different integers, now and then.
     """
@@ -102,7 +102,7 @@ _SHORT_TURNS = _WhileAnybody(_short_turns)
 
 
 def single_threaded_blas() -> AbstractContextManager[None]:
-    """One BLAS thread while anybody in this process asks for that, as scans do."""
+    """Return one BLAS thread while anybody in this process asks for that, as scans do."""
     return _ONE_BLAS_THREAD.inside()
 
 

@@ -62,12 +62,12 @@ class Balls:
         return len(self.paths)
 
     def check(self, columns: int) -> None:
-        """Every ball's frame fits the columns."""
+        """Check that every ball's frame fits the columns."""
         for ball in self.balls:
             ball.frame.check(columns)
 
     def assign(self, view: View) -> np.ndarray:
-        """The region of each record, -1 for none."""
+        """Return the region of each record, -1 for none."""
         labels = np.full(view.block.shape[1], -1)
         sound = np.isfinite(np.ones(len(view.block)) @ view.block)
         holds: dict[tuple[int, bool], np.ndarray] = {}
@@ -81,7 +81,7 @@ class Balls:
         return labels
 
     def members(self, rows: np.ndarray) -> list[np.ndarray]:
-        """Indices of the public `rows` (m, d), in their own units, in each region."""
+        """Return indices of the public `rows` (m, d), in their own units, in each region."""
         labels = self.assign(View(np.ascontiguousarray(rows.T)))
         return [np.flatnonzero(labels == region) for region in range(self.n_regions)]
 

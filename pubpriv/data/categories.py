@@ -24,7 +24,7 @@ _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 def source_of_groups(column: str) -> str:
-    """The column of the file in `column` or `month(column)`."""
+    """Return the column of the file in `column` or `month(column)`."""
     match = _MONTH_OF.match(column)
     return match[1] if match else column
 
@@ -92,7 +92,7 @@ class ByCategory:
         return len(self.values)
 
     def check(self, columns: int) -> None:
-        """Records of any length will do."""
+        """Accept records of any length."""
 
     def assign(self, view: _Coded) -> np.ndarray:
         """Place of each record's category, -1 for none.

@@ -89,7 +89,7 @@ def _codes_of_cells(array: Any, by: ByCategory) -> np.ndarray:
 
 
 def texts_of(array: Any, by_month: bool) -> set[str]:
-    """Give the distinct categories of a public column, as texts."""
+    """Return the distinct categories of a public column, as texts."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
@@ -101,7 +101,7 @@ def texts_of(array: Any, by_month: bool) -> set[str]:
 
 
 def months_in(texts: Iterable[str]) -> set[str]:
-    """Give the months of dates that are written as 2026-11-30, with or without a time; others are left out."""
+    """Return the months of dates that are written as 2026-11-30, with or without a time; others are left out."""
     return {match[0] for text in texts if (match := re.match(r"[0-9]{4}-(0[1-9]|1[0-2])(?=-)", text))}
 
 
@@ -133,7 +133,7 @@ def _month_number(value: str) -> int:
 
 
 def codes_in_memory(by: ByCategory, categories: Any, rows: int) -> np.ndarray:
-    """Codes of the categories of rows in memory, for simulations, as `codes_of` gives them.
+    """Return codes of the categories of rows in memory, for simulations, as `codes_of` gives them.
 
     Args:
         by: the groups.

@@ -29,7 +29,7 @@ _PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__
 
 
 def public_value(cls: _T) -> _T:
-    """Class decorator: a frozen dataclass that may be stored and may cross a process or task boundary.
+    """Make a class a frozen dataclass that may be stored and may cross a process or task boundary.
 
     A class that is renamed says in `stored_as` under which name ledgers know it, and a field that is renamed says so
     in its metadata.
@@ -45,7 +45,7 @@ def public_value(cls: _T) -> _T:
 
 
 def row_tuples(array: "np.ndarray") -> Matrix:
-    """Give an array (rows, columns) of numbers as a public value holds it: a tuple for each row."""
+    """Return an array (rows, columns) of numbers as a public value holds it: a tuple for each row."""
     return tuple(map(tuple, array.tolist()))
 
 
@@ -64,7 +64,7 @@ def _stored_fields(cls: type) -> dict[str, str]:
 
 
 def to_json(value: Any) -> Any:
-    """Plain JSON data for a public value; `from_json` inverts it exactly.
+    """Return plain JSON data for a public value; `from_json` inverts it exactly.
 
     A dataclass that occurs several times is one object in the data, too, so it can be written once.
     """
@@ -93,7 +93,7 @@ def _written(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
 
 
 def from_json(data: Any) -> Any:
-    """The public value that `to_json` wrote; a tag that is not on the list is refused."""
+    """Return the public value that `to_json` wrote; a tag that is not on the list is refused."""
     return _read(data, {})
 
 
@@ -115,7 +115,7 @@ def _read(data: Any, known: dict[int, Any]) -> Any:
 
 
 def rebuilt(value: Any) -> Any:
-    """`from_json(to_json(value))`, without writing it: every class checks its fields again, and nothing else goes on.
+    """Return `from_json(to_json(value))` without writing it: every class checks its fields again, nothing else goes on.
 
     What a frozen dataclass carries beside its fields, and values that it was given past its constructor, end here.
     """

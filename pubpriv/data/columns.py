@@ -65,7 +65,7 @@ class Column:
         return self.source if self.over is None else self.name
 
     def of(self, cells: Callable[[str], np.ndarray]) -> np.ndarray:
-        """Give what `apply` maps: cells of the source, or quotients, which are missing where the divisor is 0.
+        """Return what `apply` maps: cells of the source, or quotients, which are missing where the divisor is 0.
 
         Args:
             cells: of the table's column of a name.
@@ -97,12 +97,12 @@ def map_columns(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
 
 
 def sources_of(columns: Iterable[Column]) -> tuple[str, ...]:
-    """Columns of the table that some columns are made of, each once, in order."""
+    """Return columns of the table that some columns are made of, each once, in order."""
     return tuple(dict.fromkeys(source for column in columns for source in column.sources))
 
 
 def parse_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns for `names`, in order.
+    """Return columns for `names`, in order.
 
     Raises:
         InvalidInput: no list, no name, an empty name, or the same expression twice; bounds that are no two numbers.

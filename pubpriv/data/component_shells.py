@@ -57,7 +57,7 @@ class ComponentShells:
             raise InvalidInput("ComponentShells share at most as many shells as they have edges")
 
     def check(self, columns: int) -> None:
-        """Every frame fits the columns."""
+        """Check that every frame fits the columns."""
         self.cells.check(columns)
         for frame in self.frames:
             frame.check(columns)
@@ -77,7 +77,7 @@ class ComponentShells:
         return np.square(np.array(self.edges, dtype=np.float64))
 
     def assign(self, view: View) -> np.ndarray:
-        """Shell of each record in its cell; none where the record has no cell, or its squared length is not finite."""
+        """Return shell of each record in its cell; none where it has no cell, or its squared length is not finite."""
         owner = self.cells.assign(view)
         norms = np.stack([view.norms(frame) for frame in self.frames or self.cells.frames])
         own = norms[np.maximum(owner, 0), np.arange(len(owner))]

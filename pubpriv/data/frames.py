@@ -70,7 +70,7 @@ class Frame:
         return self._hash
 
     def check(self, columns: int) -> None:
-        """The frame can map records of so many columns.
+        """Check that the frame can map records of so many columns.
 
         Raises:
             InvalidInput: it maps records of another length, or to more directions than there are columns. Copies of
@@ -83,7 +83,7 @@ class Frame:
 
     @classmethod
     def of(cls, center: np.ndarray, matrix: np.ndarray | None = None) -> "Frame":
-        """The frame of arrays `center` (d,) and `matrix` (ell, d); a diagonal matrix is kept as its diagonal."""
+        """Return the frame of arrays `center` (d,) and `matrix` (ell, d); a diagonal matrix is kept as its diagonal."""
         origin = tuple(np.asarray(center, float).tolist())
         if matrix is None:
             return cls(origin)
@@ -110,14 +110,14 @@ class Frame:
         return np.asarray(matrix @ center)
 
     def dense(self) -> tuple[np.ndarray, np.ndarray]:
-        """(c (d,), W (ell, d)) as arrays."""
+        """Return (c (d,), W (ell, d)) as arrays."""
         center, matrix, diagonal = self._arrays
         if matrix is None:
             matrix = np.eye(len(center)) if diagonal is None else np.diag(diagonal[:, 0])
         return center[:, 0], matrix
 
     def map(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """z for a block (d, length), written to `out` (ell, length). Odd cells give odd columns, silently.
+        """Return z for a block (d, length), written to `out` (ell, length). Odd cells give odd columns, silently.
 
         W x - W c loses to rounding what the rounding of the cells of x costs already, and saves a pass over them.
         """
@@ -129,7 +129,7 @@ class Frame:
         return out
 
     def map_for_lengths(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """`map`, for the lengths of z alone: of a lower triangular matrix most zeros are left out.
+        """Return `map`, for the lengths of z alone: of a lower triangular matrix most zeros are left out.
 
         An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well.
         """
@@ -160,7 +160,7 @@ class Frame:
         return ((self.dimension, columns), *halves)
 
     def map_cells(self, cells: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""
+        """Return z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""
         center, _, diagonal = self._arrays
         np.subtract(cells, center, out=out)
         if diagonal is not None:
@@ -188,12 +188,12 @@ def squared_norms(z: np.ndarray) -> np.ndarray:
 
 
 def grid_scale(dimension: int, radius: float) -> float:
-    """Grid steps per unit of z: rounding adds at most sqrt(ell)/2 to a norm, and the scale pays for it."""
+    """Return grid steps per unit of z: rounding adds at most sqrt(ell)/2 to a norm, and the scale pays for it."""
     return (GRID - math.sqrt(dimension) / 2 - 1.0) / radius
 
 
 def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Integer vectors (as float64) of the columns of z, clipped to `radius`; zero for those that do not count.
+    """Return integer vectors (as float64) of the columns of z, clipped to `radius`; zero for those that do not count.
 
     Args:
         z: (ell, count); overwritten.

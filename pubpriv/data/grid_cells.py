@@ -49,7 +49,7 @@ class GridCells:
             _check_cells(listed, frame.dimension)
 
     def check(self, columns: int) -> None:
-        """Groups and frames fit the columns."""
+        """Check that groups and frames fit the columns."""
         for part in (self.groups, *self.frames):
             part.check(columns)
 
@@ -67,7 +67,7 @@ class GridCells:
         return found
 
     def assign(self, view: View) -> np.ndarray:
-        """The number of the record's cell; none where its image is not finite, or its cell is not listed."""
+        """Return the number of the record's cell; none where its image is not finite, or its cell is not listed."""
         group = self.groups.assign(view)
         labels = np.full(group.shape, -1)
         for number, (frame, table) in enumerate(zip(self.frames, self._tables, strict=True)):
@@ -106,7 +106,7 @@ class _Table:
         return cls(low, high, strides, keys[order], first + order)
 
     def find(self, z: np.ndarray) -> np.ndarray:
-        """Region of each column of z (ell, length), -1 for none."""
+        """Return region of each column of z (ell, length), -1 for none."""
         inside = ((z >= self.low) & (z < self.high + 1)).all(axis=0)
         cell = np.floor(np.where(inside, z, self.low)).astype(np.int64)
         keys = ((cell - self.low) * self.strides).sum(axis=0)

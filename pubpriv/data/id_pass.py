@@ -45,7 +45,7 @@ class IdPass(Confined):
         return np.concatenate([sizes_of(part[0]) for part in self._parts()])
 
     def weights(self, most: int, grain: int) -> list[np.ndarray]:
-        """Weights of the rows of each chunk; see `persons.weights_of`.
+        """Return weights of the rows of each chunk; see `persons.weights_of`.
 
         Raises:
             Replaced: the ids changed while they were read.

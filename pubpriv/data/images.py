@@ -31,7 +31,7 @@ class Images:
 
     @classmethod
     def of(cls, z: np.ndarray, norms: np.ndarray, radius: float, weights: np.ndarray | None) -> "Images":
-        """Images of the columns of z (ell, count), which is overwritten; see `frames.quantise`."""
+        """Return images of the columns of z (ell, count), which is overwritten; see `frames.quantise`."""
         return cls(*quantise(z, norms, radius), weights)
 
     def count(self) -> float:

@@ -31,7 +31,7 @@ class Kept(Confined):
     known: NormsOf | None = None
 
     def norms(self) -> KeptNorms | None:
-        """Norms of its records, which take at most as much room again as the records; None: they are not kept."""
+        """Return norms of its records, which take at most as much room again; None: they are not kept."""
         return None if self.known is None else KeptNorms(self.known, self.number, len(self.chunk.columns))
 
     @property
@@ -52,7 +52,7 @@ class Kept(Confined):
         return int(self.chunk.n_blocks)
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Blocks (d, length), read-only, as the chunk gave them when it was read to its end."""
+        """Return blocks (d, length), read-only, as the chunk gave them when it was read to its end."""
         known = self.memory.get(self.number)
         if known is not None:
             yield from known
@@ -77,7 +77,7 @@ class _Remembered(Confined):
         self._held: tuple[list[Chunk], dict[int, list[np.ndarray]], NormsOf] = [], {}, {}
 
     def chunks(self) -> list[Kept]:
-        """The table's chunks; until all of them were read to their end, after its check of the row count.
+        """Return the table's chunks; until all of them were read to their end, after its check of the row count.
 
         A scan counts rows that are remembered, or rows that it reads, and never some of each: where files were
         replaced meanwhile, a record could be among both, and count twice. Once all are remembered no file is looked at
@@ -91,6 +91,6 @@ class _Remembered(Confined):
 
 
 def remembering(table: Any) -> Any:
-    """`table`, with its blocks remembered if it is a private table and small."""
+    """Return `table`, with its blocks remembered if it is a private table and small."""
     small = isinstance(table, PrivateTable) and (table.n_rows or 0) * len(table.columns) * 8 <= MOST_BYTES
     return _Remembered(table) if small else table

@@ -15,7 +15,7 @@ _KEPT = "What was paid for is kept: run the same release id again, at no further
 
 
 def failure_of_scan(table: Any, executor: Executor | None) -> PubPrivError:
-    """What leaves in place of whatever a scan raised: see the module.
+    """Return what leaves in place of whatever a scan raised: see the module.
 
     Args:
         table: that was read.

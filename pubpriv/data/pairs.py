@@ -47,7 +47,7 @@ class PairBins:
             raise InvalidInput("PairBins need two centers")
 
     def check(self, columns: int) -> None:
-        """The frame fits the columns."""
+        """Check that the frame fits the columns."""
         self.frame.check(columns)
 
     @property
@@ -66,7 +66,7 @@ class PairBins:
         return centers, (centers**2).sum(axis=1)[:, None] / 2, np.where(gaps > 0, gaps, np.inf), first + first.T
 
     def assign(self, view: View) -> np.ndarray:
-        """Region of each record; none where its norm, or its place, is not finite."""
+        """Return region of each record; none where its norm, or its place, is not finite."""
         centers, half_norms, gaps, first = self._arrays
         z, norms = view.mapped(self.frame)
         # |z - c|^2 / 2 less |z|^2 / 2, which does not matter for what is nearer

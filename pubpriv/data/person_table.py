@@ -53,7 +53,7 @@ class _Weighted:
         return by
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Blocks (d, length); each overwrites the one before.
+        """Return blocks (d, length); each overwrites the one before.
 
         Raises:
             Replaced: after the last one, if the ids are others by now.
@@ -75,7 +75,7 @@ class _WeightedChunk(Confined, _Weighted):
     """A weighted chunk that stays in its process."""
 
     def travelling(self) -> _TravellingChunk:
-        """The same for an executor, which may read it elsewhere."""
+        """Return the same for an executor, which may read it elsewhere."""
         return _TravellingChunk(self.chunk, self.length, self.weights, self.digest)
 
 
@@ -96,7 +96,7 @@ class PersonTable(Confined):
 
     @classmethod
     def of_run(cls, table: Any, run: Hashable, most_bytes: int) -> "PersonTable":
-        """What others in this process read for the same run, while one of them holds it; else a new one.
+        """Return what others in this process read for the same run, while one of them holds it; else a new one.
 
         Each task of a flow enters its run by a handle, and would do pass 0 again.
 
@@ -109,7 +109,7 @@ class PersonTable(Confined):
             return _READ.setdefault((run, table, most_bytes), cls(table, most_bytes))
 
     def asked(self, question: Question) -> Any:
-        """The table that a question is asked of: weighted rows, or one record for each person.
+        """Return the table that a question is asked of: weighted rows, or one record for each person.
 
         Raises:
             Replaced: the ids are not what they were at the first question.
@@ -159,5 +159,5 @@ class _Chunks(Confined):
     each: list[Any]
 
     def chunks(self) -> list[Any]:
-        """Give the chunks to a scan, as a table does."""
+        """Return the chunks to a scan, as a table does."""
         return self.each

@@ -27,7 +27,7 @@ _GOLDEN, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476
 
 
 def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
-    """Id columns, checked, or none.
+    """Return id columns, checked, or none.
 
     Args:
         person: their names.
@@ -49,7 +49,7 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def id_kind(name: str, kind: Any, where: str) -> str:
-    """What the ids of a column are: `integers`, or `text`, which is bytes too.
+    """Return what the ids of a column are: `integers`, or `text`, which is bytes too.
 
     Args:
         name: of the column.
@@ -74,7 +74,7 @@ def id_kind(name: str, kind: Any, where: str) -> str:
 
 
 def keys_of(columns: list[Any]) -> np.ndarray:
-    """Key of the person of each row, uint64 (rows,); `NOBODY` where an id is null. Fails on no value.
+    """Return key of the person of each row, uint64 (rows,); `NOBODY` where an id is null. Fails on no value.
 
     Args:
         columns: Arrow arrays of the id columns; all of them together name a person.
@@ -142,7 +142,7 @@ def _mixed(keys: np.ndarray) -> np.ndarray:
 
 
 def keys_in_memory(persons: Any, rows: int) -> np.ndarray:
-    """Keys of the persons of rows in memory, for simulations.
+    """Return keys of the persons of rows in memory, for simulations.
 
     Raises:
         InvalidInput: they are not so many integers.
@@ -198,7 +198,7 @@ def _starts(keys: np.ndarray) -> np.ndarray:
 
 
 def first_of(weights: list[np.ndarray], most: int) -> list[np.ndarray]:
-    """Weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
+    """Return weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
     before = np.cumsum([0, *(int(own.sum(dtype=np.int64)) for own in weights)])
     return [
         np.where(np.cumsum(own, dtype=np.int64) <= most - start, own, 0).astype(np.uint8)

@@ -35,7 +35,7 @@ _CONNECTIONS = 16
 
 
 def longest_block(dimension: int) -> int:
-    """Records of `dimension` columns that a block holds at most; whole times 64, which suits matrix products."""
+    """Return records of `dimension` columns that a block holds at most; whole times 64, which suits matrix products."""
     most = 4096
     while most * dimension > _CELLS and most > 256:
         most //= 2
@@ -43,7 +43,7 @@ def longest_block(dimension: int) -> int:
 
 
 def block_length(dimension: int, rows: int) -> int:
-    """Records in each block of `rows` rows of `dimension` columns: public, as the layout of a file is.
+    """Return records in each block of `rows` rows of `dimension` columns: public, as the layout of a file is.
 
     No more than fit the cache, and no more than it takes for the number of blocks that this makes, since what a block
     has beyond its rows is reckoned with too.
@@ -74,19 +74,19 @@ class Chunk:
         return -(-self.piece.rows // block_length(len(self.columns), self.piece.rows))
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
+        """Return blocks (d, length) of float64, columns mapped, the last padded with NaN; each overwrites the last."""
         length = block_length(len(self.columns), self.piece.rows)
         return _reblocked(self._batches(self._sources), self.columns, length, self.by)
 
     def keys(self) -> Iterator[np.ndarray]:
-        """Keys of the persons of its rows, batch by batch; only columns that tell these are read."""
+        """Return keys of the persons of its rows, batch by batch; only columns that tell these are read."""
         start = 0
         for batch in self._batches(self.key_columns):
             yield self.keys_in(batch, start)
             start += batch.num_rows
 
     def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
-        """Blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
+        """Return blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
 
         def batches() -> Iterator[Any]:
             start = 0
@@ -107,7 +107,7 @@ class Chunk:
         return list(self.person)
 
     def keys_in(self, batch: Any, start: int) -> np.ndarray:  # noqa: ARG002 - where the place of a row matters
-        """Keys of the persons of the rows of a batch, of which the first is row `start` of the chunk."""
+        """Return keys of the persons of the rows of a batch, of which the first is row `start` of the chunk."""
         return keys_of([_cells(batch, name) for name in self.person])
 
     def _batches(self, sources: list[str]) -> Iterator[Any]:
@@ -133,7 +133,7 @@ class _Footer:
 def columns_read(
     columns: tuple[Column, ...], person: tuple[str, ...] = (), by: ByCategory | None = None, dates: str = ""
 ) -> list[str]:
-    """Columns of a file that are read for an estimate: its own, those of ids, of groups, and of dates."""
+    """Return columns of a file that are read for an estimate: its own, those of ids, of groups, and of dates."""
     return [*sources_of(columns), *person, *(() if by is None else (by.source,)), *([dates] if dates else [])]
 
 

@@ -33,13 +33,13 @@ class Count:
         self._read = [0] * len(blocks)
 
     def of(self, chunk: int, blocks: Iterable[_T]) -> Iterator[_T]:
-        """The chunk's blocks, counted as they are read."""
+        """Return the chunk's blocks, counted as they are read."""
         for block in blocks:
             yield block
             self._read[chunk] += 1
 
     def whole(self, chunk: int) -> None:
-        """A chunk is done that was read elsewhere."""
+        """Count a chunk as done that was read elsewhere."""
         self._read[chunk] = self._blocks[chunk]
 
     @property

@@ -14,7 +14,7 @@ from pubpriv.names.tables import canonical, is_in_memory
 
 
 def groups_of(public: Any, column: str) -> ByCategory:
-    """Groups by the distinct categories of a column of public rows, in the order of texts. No private row is looked at.
+    """Return groups by the distinct categories of a column of public rows, in the order of texts. Reads no private row.
 
     Args:
         public: file, folder or glob, or a DataFrame.

@@ -29,7 +29,7 @@ class _Workspace(Confined):
         self._arrays: dict[object, np.ndarray] = {}
 
     def array(self, name: object, shape: tuple[int, ...]) -> np.ndarray:
-        """The array of that name, with whatever it held."""
+        """Return the array of that name, with whatever it held."""
         found = self._arrays.get(name)
         if found is None or found.shape != shape:
             found = self._arrays[name] = np.empty(shape)
@@ -96,11 +96,11 @@ class View(Confined):
             kept.close()
 
     def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
-        """Weights of the `wanted` records."""
+        """Return weights of the `wanted` records."""
         return None if self.weights is None else self.weights[wanted]
 
     def counting(self) -> "View":
-        """The same records for a question that sorts them only: z of one frame is kept at a time, in one array.
+        """Return the same records for a question that sorts them only: z of one frame is kept at a time, in one array.
 
         A processor's cache holds one, and not those of ten components.
         """
@@ -109,7 +109,7 @@ class View(Confined):
         return view
 
     def norms(self, frame: Frame) -> np.ndarray:
-        """Squared norms of the block under `frame`, computed once."""
+        """Return squared norms of the block under `frame`, computed once."""
         found = self._lengths.get(id(frame))
         if found is None:
             norms = None if self._kept is None else self._kept.find(frame)
@@ -125,7 +125,7 @@ class View(Confined):
         return squared_norms(frame.map_for_lengths(self.block, out))
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """(z, squared norms) of the block under `frame`, computed once; by a view that counts, while it is the last."""
+        """Return (z, squared norms) of the block under `frame`, computed once; a view that counts keeps the last."""
         found = self._mapped.get(id(frame))
         if found is None:
             if self._counts:
@@ -140,11 +140,11 @@ class View(Confined):
         return found[1], found[2]
 
     def products(self, points: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """points @ z, in an array that the next call overwrites: a large fresh one would cost more than the product."""
+        """Return points @ z in an array that the next call overwrites: a fresh one would cost more than the product."""
         return np.matmul(points, z, out=self._workspace.array("products", (len(points), z.shape[1])))
 
     def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(z, squared norms) of the `wanted` records; z is the caller's to overwrite.
+        """Return (z, squared norms) of the `wanted` records; z is the caller's to overwrite.
 
         A matrix product is one of the whole block, of fixed shape, so what is picked does not change it. A frame
         without a matrix works cell by cell, one rounding at a time, so it maps only what is picked.
@@ -169,10 +169,10 @@ class Partition(Protocol):
         """How many regions there are."""
 
     def check(self, columns: int) -> None:
-        """The partition can sort records of so many columns; InvalidInput if not."""
+        """Check that the partition can sort records of so many columns; InvalidInput if not."""
 
     def assign(self, view: View) -> np.ndarray:
-        """Region of each record of the block: int64 (length,), -1 for none."""
+        """Return region of each record of the block: int64 (length,), -1 for none."""
 
 
 @public_value
@@ -183,10 +183,10 @@ class Everything:
     n_regions = 1
 
     def check(self, columns: int) -> None:
-        """Records of any length will do."""
+        """Accept records of any length."""
 
     def assign(self, view: View) -> np.ndarray:
-        """0 where the sum of the cells is finite; no infinite or missing cell has a finite sum."""
+        """Return 0 where the sum of the cells is finite; no infinite or missing cell has a finite sum."""
         return np.where(np.isfinite(np.ones(len(view.block)) @ view.block), 0, -1)
 
 
@@ -220,7 +220,7 @@ class NearestPoint:
             raise InvalidInput("the groups of NearestPoint must be numbered 0, 1, ... without a gap")
 
     def check(self, columns: int) -> None:
-        """The frame fits the columns."""
+        """Check that the frame fits the columns."""
         self.frame.check(columns)
 
     @property
@@ -261,7 +261,7 @@ class Cells:
         numbers("the offsets of Cells", self.offsets, len(self.frames))
 
     def check(self, columns: int) -> None:
-        """Every frame fits the columns."""
+        """Check that every frame fits the columns."""
         for frame in self.frames:
             frame.check(columns)
 
@@ -271,18 +271,18 @@ class Cells:
         return len(self.frames)
 
     def scores(self, view: View) -> np.ndarray:
-        """offset_j - |z_j|^2 / 2, shape (n_regions, length)."""
+        """Return offset_j - |z_j|^2 / 2, shape (n_regions, length)."""
         return np.stack(
             [offset - view.norms(frame) / 2 for frame, offset in zip(self.frames, self.offsets, strict=True)]
         )
 
     def assign(self, view: View) -> np.ndarray:
-        """The most likely component."""
+        """Return the most likely component."""
         scores = self.scores(view)
         return np.where(np.isfinite(scores).all(axis=0), np.argmax(scores, axis=0), -1)
 
     def log_density(self, view: View) -> np.ndarray:
-        """log sum_j exp(score_j): the log density up to the constant -(d/2) log(2 pi)."""
+        """Return log sum_j exp(score_j): the log density up to the constant -(d/2) log(2 pi)."""
         scores = self.scores(view)
         top = scores.max(axis=0)
         return np.asarray(top + np.log(np.exp(scores - top).sum(axis=0)))
@@ -311,7 +311,7 @@ class Refined:
             )
 
     def check(self, columns: int) -> None:
-        """Every part fits the columns."""
+        """Check that every part fits the columns."""
         for part in (self.groups, *self.inner):
             part.check(columns)
 
@@ -321,7 +321,7 @@ class Refined:
         return sum(cells.n_regions for cells in self.inner)
 
     def assign(self, view: View) -> np.ndarray:
-        """Inner region of the record's group, shifted by the regions of the groups before."""
+        """Return inner region of the record's group, shifted by the regions of the groups before."""
         group = self.groups.assign(view)
         labels = np.full(group.shape, -1)
         first, assigned = 0, {id(cells): cells.assign(view) for cells in {id(c): c for c in self.inner}.values()}
@@ -354,7 +354,7 @@ class Shells:
             raise InvalidInput("the edges of Shells must rise")
 
     def check(self, columns: int) -> None:
-        """The frame fits the columns."""
+        """Check that the frame fits the columns."""
         self.frame.check(columns)
 
     @property
@@ -367,13 +367,13 @@ class Shells:
         return np.square(np.array(self.edges, dtype=np.float64))
 
     def assign(self, view: View) -> np.ndarray:
-        """Shell of each record; none where its squared length is not finite."""
+        """Return shell of each record; none where its squared length is not finite."""
         norms = view.norms(self.frame)
         return np.where(np.isfinite(norms), np.searchsorted(self._squares, norms, side="left"), -1)
 
 
 def check_points(what: str, frame: Frame, points: tuple[tuple[float, ...], ...]) -> None:
-    """`points` are at least one, each in the space into which `frame` maps.
+    """Check that `points` are at least one, each in the space into which `frame` maps.
 
     Raises:
         InvalidInput: they are not.

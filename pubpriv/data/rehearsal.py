@@ -30,7 +30,7 @@ _MOST_OWN = 64
 
 
 def checked(question: Any, columns: int, law: str = GAUSSIAN) -> Question:
-    """Give `question` as a ledger would give it back, if it can be asked of a table with so many columns.
+    """Return `question` as a ledger would give it back, if it can be asked of a table with so many columns.
 
     It is built anew from its fields, as a stored question is, and every class checks them again: however the object
     was made, nothing goes on that was not checked.

@@ -17,7 +17,7 @@ from pubpriv.names.urls import ARROW
 
 
 def locate(uri: str) -> tuple[Any, str]:
-    """An Arrow file system, and the path of a canonical `uri` in it.
+    """Return an Arrow file system, and the path of a canonical `uri` in it.
 
     Raises:
         InvalidInput: nobody knows the scheme, or what reads it is not installed.
@@ -55,7 +55,7 @@ def _store(scheme: str, authority: str) -> tuple[Any, str]:
 
 
 def list_files(uri: str) -> list[str]:
-    """Files behind a canonical `uri`: itself, or those that hold tables below a folder or glob; sorted by name.
+    """Return files behind a canonical `uri`: itself, or those that hold tables below a folder or glob; sorted by name.
 
     Raises:
         FileNotFoundError: there is nothing of this name.
@@ -83,7 +83,7 @@ def list_files(uri: str) -> list[str]:
 
 
 def read_public(uri: str) -> bytes:
-    """The bytes of one public file at a canonical URL.
+    """Return the bytes of one public file at a canonical URL.
 
     Raises:
         FileNotFoundError: there is none.
@@ -96,7 +96,7 @@ def read_public(uri: str) -> bytes:
 
 
 def content_hash(path: str) -> str:
-    """SHA-256 of a *public* file, or of all files of a folder or glob: what makes a cached ingestion stale.
+    """Return SHA-256 of a *public* file, or of all files of a folder or glob: what makes a cached ingestion stale.
 
     What cannot be read is `missing`; whoever opens the table says why.
     """

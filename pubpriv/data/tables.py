@@ -158,7 +158,7 @@ class PrivateTable:
         return tuple(column.name for column in self.columns)
 
     def chunks(self) -> list[Chunk]:
-        """The units of a scan, after a check that n and the columns are what they were.
+        """Return the units of a scan, after a check that n and the columns are what they were.
 
         Raises:
             InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
@@ -242,14 +242,14 @@ class ArrayTable:
         return tuple(column.name for column in self.columns)
 
     def chunks(self) -> "list[ArrayTable]":
-        """Slices of whole batches."""
+        """Return slices of whole batches."""
         return [
             replace(self, start=start, stop=min(start + BATCH, len(self.rows)))
             for start in range(0, len(self.rows), BATCH)
         ]
 
     def mapped(self) -> np.ndarray:
-        """All rows (n, d), a copy, as their columns map them."""
+        """Return all rows (n, d), a copy, as their columns map them."""
         with np.errstate(all="ignore"):
             return np.ascontiguousarray(map_columns(self.rows.T.copy(), self.columns).T)
 
@@ -264,15 +264,15 @@ class ArrayTable:
         return self.rows[self.start : self.stop]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
+        """Return blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
         return self._blocks(block_length(self.rows.shape[1], len(self._own)))
 
     def keys(self) -> Iterator[np.ndarray]:
-        """Keys of the persons of its rows."""
+        """Return keys of the persons of its rows."""
         yield np.asarray(self.persons)[self.start : self.stop]
 
     def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
-        """Blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
+        """Return blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
         for keys in self.keys():
             seen(keys)
         return self._blocks(length)
@@ -319,13 +319,13 @@ class PublicTable:
 
     @classmethod
     def none(cls, columns: list[str] | tuple[str, ...]) -> "PublicTable":
-        """No rows of `columns`: what a method that works without public rows begins with."""
+        """Return no rows of `columns`: what a method that works without public rows begins with."""
         names = tuple(column.name for column in parse_columns(columns))
         return cls(names, np.empty((0, len(names))))
 
     @classmethod
     def open(cls, source: Any, columns: list[str] | tuple[str, ...] | None = None) -> "PublicTable":
-        """Public rows from a Parquet or CSV file, a DataFrame, or an (m, d) array.
+        """Return public rows from a Parquet or CSV file, a DataFrame, or an (m, d) array.
 
         Args:
             source: path, `pandas.DataFrame`, array, or a `PublicTable` (returned with `columns` chosen).
@@ -341,7 +341,7 @@ class PublicTable:
         return cls(*read_rows(source if where is None else where, columns), where)
 
     def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
-        """The same rows with `columns`: names of this table's columns, or expressions of them."""
+        """Return the same rows with `columns`: names of this table's columns, or expressions of them."""
         if set(columns) <= set(self.columns):
             chosen = [self.columns.index(name) for name in columns]
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
@@ -349,7 +349,7 @@ class PublicTable:
 
 
 def source_of(public: Any) -> str | None:
-    """Canonical name of the file, folder or glob that public rows are, or were read from; None for rows in memory.
+    """Return the name of the file, folder or glob that public rows are, or were read from; None for rows in memory.
 
     Raises:
         InvalidInput: a path that is no name of a table; see `names.tables.canonical`.

@@ -52,7 +52,7 @@ class Uncovered:
         kind("the ball of Uncovered", self.ball, Cylinder, type(None))
 
     def check(self, columns: int) -> None:
-        """Both maps fit the columns."""
+        """Check that both maps fit the columns."""
         self.frame.check(columns)
         if self.ball is not None:
             self.ball.frame.check(columns)
@@ -68,7 +68,7 @@ class Uncovered:
         return points, np.einsum("ij,ij->i", points, points)[:, None] / 2
 
     def assign(self, view: View) -> np.ndarray:
-        """Region of each record; none where a point is near."""
+        """Return region of each record; none where a point is near."""
         points, half_norms = self._arrays
         z, norms = view.mapped(self.frame)
         # |z - p|^2 = |z|^2 + 2 (|p|^2 / 2 - p.z)

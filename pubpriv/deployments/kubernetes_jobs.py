@@ -49,7 +49,7 @@ def read_job(file: Path = JOB) -> dict[str, Any]:
 
 
 def job_configuration(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a work pool of type kubernetes keeps of a manifest, all of it fixed but for the environment.
+    """Return what a work pool of type kubernetes keeps of a manifest, all of it fixed but for the environment.
 
     Prefect wants `completions` and `parallelism` among the fields of the pod, which Kubernetes knows in the job only
     and ignores there.

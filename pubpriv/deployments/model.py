@@ -239,7 +239,7 @@ class Dataset(Part):
         raise ValueError(f"release {release.name}: {where}: {first['msg'].removeprefix('Value error, ')}")
 
     def form(self, release: str) -> Parameters:
-        """Give the parameters of a release's flow, but for a period that follows from the schedule."""
+        """Return the parameters of a release's flow, but for a period that follows from the schedule."""
         return self._forms[release]
 
 
@@ -286,7 +286,7 @@ class Audit(Part):
         return None if place is None else _refuse_relative(place)
 
     def form(self) -> AuditParameters:
-        """Give the parameters of the flow."""
+        """Return the parameters of the flow."""
         return AuditParameters(
             ledger=self.ledger, datasets=self.datasets, newest=self.newest, export_older_than=self.export_older_than
         )

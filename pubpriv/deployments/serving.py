@@ -90,7 +90,7 @@ def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[P
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment without other people's settings of Prefect: their server, database, profile or key."""
+    """Return an environment without other people's settings of Prefect: their server, database, profile or key."""
     return {
         name: value
         for name, value in environment.items()

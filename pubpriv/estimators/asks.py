@@ -49,7 +49,7 @@ class Ask:
         return float(self.price) if self.law == GAUSSIAN else math.sqrt(self.price)
 
     def as_asked(self, question: Question) -> Question:
-        """The question as the run asks it: under the law of its noise."""
+        """Return the question as the run asks it: under the law of its noise."""
         return under_law(self.law, question)  # type: ignore[no-any-return]
 
 
@@ -92,7 +92,7 @@ def gaussian_only(method: str, kind: str) -> None:
 
 
 def worth_of(purse: Purse, blank: "Blank", crowd: Fraction) -> Worth:
-    """Tell a step's rho, of Gaussian noise of the same sd, from its share of the purse, before it is split.
+    """Return a step's rho, of Gaussian noise of the same sd, from its share of the purse, before it is split.
 
     Args:
         purse: of the method.
@@ -111,7 +111,7 @@ Blank = Callable[[Ask], Question]
 def split_purse(
     purse: Purse, method: str, shares: Mapping[str, tuple[Fraction, Blank]], crowd: Fraction = Fraction(1)
 ) -> dict[str, Ask]:
-    """Asks `method/name` by name, in the order of `shares`; the last takes what rounding leaves.
+    """Return asks `method/name` by name, in the order of `shares`; the last takes what rounding leaves.
 
     Args:
         purse: of the method.

@@ -100,5 +100,5 @@ class Estimator:
     without_public: tuple[str, ...] = ()
 
     def needs_public(self, settings: Settings) -> bool:
-        """Tell whether a run with these settings takes public rows."""
+        """Return whether a run with these settings takes public rows."""
         return getattr(settings, "method", None) not in self.without_public

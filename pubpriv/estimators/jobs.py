@@ -104,15 +104,15 @@ class Job:
         return *(() if self.public is None else (self.public,)), *named
 
     def inputs(self) -> tuple[str, ...]:
-        """Files that a model must not overwrite."""
+        """Return files that a model must not overwrite."""
         return self.private, self.ledger.removeprefix("sqlite:///"), *self.public_files()
 
     def checked(self, public: PublicTable) -> PublicTable:
-        """Public rows that fit the settings; see `Checks`."""
+        """Return public rows that fit the settings; see `Checks`."""
         return self.estimator.checks.public(self.settings, public)
 
     def advice(self, public: PublicTable) -> tuple[str, ...]:
-        """What to say of public rows that will do, but not well; see `Checks`."""
+        """Return what to say of public rows that will do, but not well; see `Checks`."""
         return self.estimator.checks.advice(self.settings, public)
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
@@ -133,7 +133,7 @@ class Job:
         return by
 
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
-        """What the job is for, in a run that is open."""
+        """Return what the job is for, in a run that is open."""
         return self.estimator.driver(self.settings, public, curator, runner)
 
     def admit(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class PersonCase(CaseOverAnother):
     sizes: DeclaredSizes = _ONCE
 
     def settled(self, n: int, purse: Purse) -> tuple[int, int]:
-        """(L, rows that count) of n persons; `auto` as a run would choose it, but for the noise in what it releases."""
+        """Return (L, rows that count) of n persons; `auto` as a run would choose it, but for the noise in it."""
         sizes, most = self.sizes.of(n), self.most
         if most == "auto":
             asked = next(iter(first_questions(purse)[0].values()))

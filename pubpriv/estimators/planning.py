@@ -98,16 +98,16 @@ class Case(Protocol):
         """Rows of the largest table that the method takes."""
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """A run on n private rows with this purse."""
+        """Return a run on n private rows with this purse."""
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Tell whether that run is likely to tell more than noise."""
+        """Return whether that run is likely to tell more than noise."""
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """What the forecast of that run assumes."""
+        """Return what the forecast of that run assumes."""
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """What theorems ask for that speak of this estimator."""
+        """Return what theorems ask for that speak of this estimator."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class _RunPlan:
     practical: int | None
 
     def to_json(self) -> dict[str, Any]:
-        """Give the whole plan as `plan --json` prints it: numbers and texts by name."""
+        """Return the whole plan as `plan --json` prints it: numbers and texts by name."""
         return {
             "rows": self.n,
             "columns": self.d,

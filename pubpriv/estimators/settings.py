@@ -48,12 +48,12 @@ class _About:
     file_or: tuple[str, ...] | None = None
 
     def is_file(self, value: Any) -> bool:
-        """Tell whether a value of the setting names a file."""
+        """Return whether a value of the setting names a file."""
         return self.file_or is not None and value is not None and value not in self.file_or
 
 
 def setting(default: Any = MISSING, *, default_factory: Any = MISSING, **about: Any) -> Any:
-    """A field of settings; see `_About` for what is said of it."""
+    """Return a field of settings; see `_About` for what is said of it."""
     metadata = {"about": _About(**about)}
     if default_factory is not MISSING:
         return field(default_factory=default_factory, metadata=metadata)
@@ -80,7 +80,7 @@ class Setting:
 
 
 def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
-    """The settings in the fields of a dataclass, in order."""
+    """Return the settings in the fields of a dataclass, in order."""
     types = get_type_hints(cls)
     found = []
     for each in fields(cls):
@@ -91,7 +91,7 @@ def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
 
 
 def chosen(settings: Settings) -> dict[str, Any]:
-    """Values by field; unlike `dataclasses.asdict` as they are."""
+    """Return values by field; unlike `dataclasses.asdict` as they are."""
     return {each.name: getattr(settings, each.name) for each in fields(settings)}
 
 
@@ -115,5 +115,5 @@ OF_GROUPS = ("by", "by_values")
 
 
 def ungrouped(settings: Grouped) -> dict[str, Any]:
-    """Give values by field, without those of groups: what an estimate takes where its table knows the groups."""
+    """Return values by field, without those of groups: what an estimate takes where its table knows the groups."""
     return {name: value for name, value in chosen(settings).items() if name not in OF_GROUPS}

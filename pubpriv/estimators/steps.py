@@ -46,7 +46,7 @@ class Step(Generic[_P, _R]):
         return f"Step({self.title})"
 
     def at(self, place: "Place") -> str:
-        """The title, and which of several calls it is: `approach 3 of 7`."""
+        """Return the title, and which of several calls it is: `approach 3 of 7`."""
         return f"{self.title} {place.name}".strip()
 
 
@@ -68,7 +68,7 @@ def step(*, title: str, private: Literal[True]) -> Callable[[Callable[Concatenat
 @overload
 def step(*, title: str, private: Literal[False] = False) -> Callable[[Callable[_P, _R]], Step[_P, _R]]: ...
 def step(*, title: str, private: bool = False) -> Any:
-    """Decorator: declare a function as a step.
+    """Return decorator: declare a function as a step.
 
     Args:
         title: what people see, the same everywhere.
@@ -79,7 +79,7 @@ def step(*, title: str, private: bool = False) -> Any:
 
 
 def opening_step(*, title: str) -> Callable[[Callable[_P, _R]], Step[_P, _R]]:
-    """Decorator: declare a step on a handle of a private table, from before there is a curator: private, too."""
+    """Return decorator: declare a step on a handle of a private table, from before there is a curator: private, too."""
     return lambda function: Step(function, title, private=True)
 
 
@@ -115,7 +115,7 @@ class Execution:
     calls: Counter[str] = field(default_factory=Counter)
 
     def at(self, name: str, *sources: Any) -> "Execution":
-        """The same, at a place; see `Place`."""
+        """Return the same, at a place; see `Place`."""
         return replace(self, place=Place(name, sources))
 
     def __call__(self, step: Step[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -135,7 +135,7 @@ def _ensure(client: SyncPrefectClient, wanted: AutomationCore) -> bool:
 
 
 def content(automation: AutomationCore | Automation) -> object:
-    """Give what counts of an automation: not its identity, nor whether an operator switched it off."""
+    """Return what counts of an automation: not its identity, nor whether an operator switched it off."""
     fields = AutomationCore.model_fields.keys() - {"enabled"}
     plain: dict[str, object] = automation.model_dump(mode="json", include=set(fields))
     return _without_identities(plain)

@@ -43,7 +43,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 
 def filled(data: Any, value: Callable[[str], str]) -> Any:
-    """Give plain dictionaries and lists, with values for `${NAME}`."""
+    """Return plain dictionaries and lists, with values for `${NAME}`."""
     if isinstance(data, dict):
         return {str(name): filled(part, value) for name, part in data.items()}
     if isinstance(data, list):

@@ -171,7 +171,7 @@ class Parameters(BaseModel):
 
 
 def refuse_password(url: str) -> str:
-    """Give back a ledger's URL, or the variable that holds it: Prefect shows parameters to whoever sees the run.
+    """Return back a ledger's URL, or the variable that holds it: Prefect shows parameters to whoever sees the run.
 
     Raises:
         ValueError: the URL has a password in it, or is none.
@@ -182,7 +182,7 @@ def refuse_password(url: str) -> str:
 
 
 def ledger_at(name: str) -> str:
-    """Give the ledger's URL without a password: `name` itself, or what the environment variable `name` holds.
+    """Return the ledger's URL without a password: `name` itself, or what the environment variable `name` holds.
 
     Raises:
         InvalidInput: there is no such variable here.

@@ -100,7 +100,7 @@ class Period:
 
 
 def rows_for(scheduled: datetime, rows_of: str, zone: str = "UTC") -> str:
-    """Give the period whose rows a run asks: the one that is named, or the last of a unit that has ended.
+    """Return the period whose rows a run asks: the one that is named, or the last of a unit that has ended.
 
     Args:
         scheduled: when the run was meant to start (aware), not when it did.
@@ -114,7 +114,7 @@ def rows_for(scheduled: datetime, rows_of: str, zone: str = "UTC") -> str:
 
 
 def release_id_for(scheduled: datetime, period: Period, series: str | None = None) -> str:
-    """Give the release id of a run that was scheduled for `scheduled`.
+    """Return the release id of a run that was scheduled for `scheduled`.
 
     Args:
         scheduled: when the run was meant to start (aware), not when it did.

@@ -172,7 +172,7 @@ def _await_records(port: int, started: datetime) -> None:
 
 
 def ask(port: int, method: str, path: str, body: Any = None, timeout: float = PATIENCE) -> Any:
-    """Give the answer of this machine's server as JSON data, or None if it gives none."""
+    """Return the answer of this machine's server as JSON data, or None if it gives none."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})

@@ -21,7 +21,7 @@ Status = dict[str, Any]
 
 
 def of_ledger(url: str) -> Status:
-    """Tell of each dataset what is left, what fits, the newest release and the head of its chain.
+    """Return of each dataset what is left, what fits, the newest release and the head of its chain.
 
     Args:
         url: of the ledger.
@@ -61,7 +61,7 @@ def _dataset(ledger: Ledger, name: str) -> Status:
 
 
 def of_server(client: Any) -> Status:
-    """Tell which of our deployments are paused, what became of runs of the last day, which are late or do not begin.
+    """Return which of our deployments are paused, what became of runs of the last day, which are late or do not begin.
 
     Args:
         client: of the server.
@@ -119,7 +119,7 @@ def _of_ours(which: dict[str, Any]) -> Any:
 
 
 def series_of_datasets(client: Any, tag: str) -> dict[str, Status]:
-    """Tell of each dataset of an installation what comes next and how its newest runs ended.
+    """Return of each dataset of an installation what comes next and how its newest runs ended.
 
     Args:
         client: of the server.

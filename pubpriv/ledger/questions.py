@@ -35,7 +35,7 @@ _PLANTED = (
 
 
 def event_of(question: Question) -> Event:
-    """What a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
+    """Return what a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
     asked = of_one_row(question) or question  # of one row of each person it costs what it costs of a record
     return _EVENTS.get(type(asked), _gaussian)(asked)
 
@@ -57,7 +57,7 @@ _EVENTS: dict[type, Callable[[Any], Event]] = {
 
 
 def name_of(question: Question) -> str:
-    """What a question is, as the ledger shows it."""
+    """Return what a question is, as the ledger shows it."""
     return kind_of(to_json(question))
 
 
@@ -102,7 +102,7 @@ def question_of(charge: ChargeView, label: str) -> Question:
 
 
 def answer_to(question: Question, answer: dict[str, list[int]], label: str) -> dict[str, list[int]]:
-    """Give back an answer that the ledger holds, if it has the question's parts and their sizes.
+    """Return back an answer that the ledger holds, if it has the question's parts and their sizes.
 
     Raises:
         LedgerViolation: it has others.
@@ -113,7 +113,7 @@ def answer_to(question: Question, answer: dict[str, list[int]], label: str) -> d
 
 
 def new_release_id() -> str:
-    """A fresh name for a run: the date (UTC), and sixteen random hex digits.
+    """Return a fresh name for a run: the date (UTC), and sixteen random hex digits.
 
     No time of day: it is published, and with the time at which the model appears it would tell how long the run took.
     """
@@ -133,7 +133,7 @@ class Ledger(EventLedger):
 
     @staticmethod
     def asked(question: Any) -> Asked | None:
-        """The event and the sizes that a stored question comes to.
+        """Return the event and the sizes that a stored question comes to.
 
         Returns:
             None for a question that this version does not know: another version may have asked it.

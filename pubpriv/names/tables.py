@@ -83,7 +83,7 @@ def refuse_credentials(uri: str) -> None:
 
 
 def canonical(uri: str) -> str:
-    """One name for one table; the name of a name is itself.
+    """Return one name for one table; the name of a name is itself.
 
     A `file://` URL becomes a local path. A local path is made absolute, with links resolved up to the first wildcard;
     characters of real names that would be wildcards are put in brackets. For other URLs see `canonical_url`.
@@ -122,17 +122,17 @@ def _canonical_path(path: str) -> str:
 
 
 def is_url(name: str) -> bool:
-    """Tell whether a canonical name is that of a stored object; others are local paths."""
+    """Return whether a canonical name is that of a stored object; others are local paths."""
     return _URL.match(name) is not None
 
 
 def is_in_memory(name: str) -> bool:
-    """Tell whether a canonical name is that of a private table in the memory of a process, which is nobody else's."""
+    """Return whether a canonical name is that of a private table in the memory of a process, which is nobody else's."""
     return name.startswith(IN_MEMORY)
 
 
 def kind_of(name: str) -> str:
-    """What kind of file it is, by what its name ends with; `Parquet` where that says nothing."""
+    """Return what kind of file it is, by what its name ends with; `Parquet` where that says nothing."""
     return next((kind for kind, ends in _KINDS.items() if name.lower().endswith(ends)), "Parquet")
 
 
@@ -153,7 +153,7 @@ def of_one_kind(files: Sequence[str], name: str) -> None:
 
 
 def root_and_pattern(name: str) -> tuple[str, list[str]]:
-    """The place that a name begins with, as it is called on the disk, and the parts of the glob below it."""
+    """Return the place that a name begins with, as it is called on the disk, and the parts of the glob below it."""
     parts = name.split("/")
     plain = [_literal(part) for part in parts]
     first = plain.index(None) if None in plain else len(parts)
@@ -181,7 +181,7 @@ def _items(part: str) -> list[str]:
 
 
 def local_files(name: str) -> list[str]:
-    """Real paths of the files behind a local name: itself, or the tables' files below a folder or glob, by name.
+    """Return real paths of the files behind a local name: itself, or the tables' files below a folder or glob, by name.
 
     Raises:
         FileNotFoundError: there is nothing of this name.
@@ -209,7 +209,7 @@ def local_files(name: str) -> list[str]:
 
 
 def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Tell whether a file belongs to a folder or glob, by its path below the folder.
+    """Return whether a file belongs to a folder or glob, by its path below the folder.
 
     Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
     or folders of files that hold tables; `*` stays inside one folder and `**` does not.
@@ -265,7 +265,7 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def sharing(ours: str) -> Callable[[str], bool]:
-    """Tell whether some file could belong to `ours` and to another canonical name.
+    """Return whether some file could belong to `ours` and to another canonical name.
 
     Names are compared first (`overlap`), then, of local names, the files themselves: two folders may hold links to
     each other's files, and one file may have several hard links. What a link of ours leads to is compared by its name
@@ -309,7 +309,7 @@ def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
 
 
 def overlap(ours: str, theirs: str) -> bool:
-    """Some file could belong to both names, each of a file, a folder, or a glob of files or folders.
+    """Return whether some file could belong to both names, each of a file, a folder, or a glob of files or folders.
 
     `*`, `?` and `[...]` stay inside one folder, `**` does not; a set in brackets counts as any character. Where globs
     could go either way, they overlap: a table that is refused can be declared under another name, and one with two

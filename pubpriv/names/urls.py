@@ -29,12 +29,12 @@ _USUAL_PORTS = {"http": ("80", "443"), "https": ("80", "443"), "ftp": ("21",), "
 
 
 def common(scheme: str) -> str:
-    """Give the name of a scheme that all tools' names for it stand for."""
+    """Return the name of a scheme that all tools' names for it stand for."""
     return _SAME.get(scheme.lower(), scheme.lower())
 
 
 def canonical_url(scheme: str, rest: str) -> str:
-    """Give one name for a table in a store; the scheme is the common one, and a slash at the end is left out.
+    """Return one name for a table in a store; the scheme is the common one, and a slash at the end is left out.
 
     Args:
         scheme: of the URL.
@@ -73,7 +73,7 @@ def _read_as(scheme: str, path: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def compared_parts(name: str) -> tuple[str, ...]:
-    """Give the parts of a URL's canonical name, in which ways to write one host, or one path of the web, are the same.
+    """Return the parts of a URL's canonical name, in which ways to write one host, or one web path, are the same.
 
     Letters of a host have no case, a port may be the usual one, and `http` and `https` lead to one server. Where this
     takes two places for one, a table is refused.

@@ -95,7 +95,7 @@ class DrawnAhead:
                 self._thread = None
 
     def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
-        """int64 (size,), drawn ahead or now, and never handed out before."""
+        """Return int64 (size,), drawn ahead or now, and never handed out before."""
         if os.getpid() != self._process:  # a fork has copies of what waits here, so it draws its own
             return self._source.draw(label, part, sd, size)
         with self._lock:

@@ -174,20 +174,20 @@ Event = GaussianEvent | RadialEvent | PureEvent | ThresholdEvent
 
 
 def noisy_part(event: Event) -> GaussianEvent | RadialEvent | None:
-    """The mechanism with noise that an event is, or is but for its failures; None: no more than its price is known."""
+    """Return the noisy mechanism that an event is, or is but for its failures; None: only its price is known."""
     if isinstance(event, ThresholdEvent):
         return event.gaussian
     return None if isinstance(event, PureEvent) else event
 
 
 def gaussian_part(event: Event) -> GaussianEvent | None:
-    """The Gaussian mechanism that an event is, or is but for its failures; None: there is none in it."""
+    """Return the Gaussian mechanism that an event is, or is but for its failures; None: there is none in it."""
     part = noisy_part(event)
     return part if isinstance(part, GaussianEvent) else None
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
-    """What `to_json` wrote.
+    """Return what `to_json` wrote.
 
     Raises:
         InvalidInput: a tag that this version does not know, or no event.

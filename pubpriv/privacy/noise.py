@@ -38,7 +38,7 @@ class NoiseSource(Protocol):
     private: bool
 
     def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
-        """int64 (size,)."""
+        """Return int64 (size,)."""
 
 
 class OperatingSystemNoise:
@@ -47,7 +47,7 @@ class OperatingSystemNoise:
     private = True
 
     def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG002 - real noise knows no label
-        """int64 (size,), independent of every other draw."""
+        """Return int64 (size,), independent of every other draw."""
         if isinstance(sd, tuple):
             return np.array([max(_LEAST, min(_MOST, z)) for z in _radial(sd, size)], dtype=np.int64)
         return _discrete_gaussian(sd, size)
@@ -70,7 +70,7 @@ class SimulatedNoise:
         self._seed = seed
 
     def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
-        """int64 (size,)."""
+        """Return int64 (size,)."""
         digest = hashlib.sha256(f"{self._seed}\x1f{label}\x1f{part}".encode()).digest()
         generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
         if isinstance(sd, tuple):
@@ -85,7 +85,7 @@ class SimulatedNoise:
 def drawn_beside(
     source: NoiseSource, label: str, wanted: Sequence[tuple[str, Scale, int]]
 ) -> Iterator[Callable[[str, Scale, int], np.ndarray]]:
-    """Noise that is drawn while rows are read: it depends on public scales and sizes alone.
+    """Draw noise while rows are read: it depends on public scales and sizes alone.
 
     Simulated noise is drawn where it is wanted: it takes less time than a thread's start.
 

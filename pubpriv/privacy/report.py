@@ -68,7 +68,7 @@ class _PldReport:
     label: str = _PLD_LABEL
 
     def describe(self) -> str:
-        """A line, with its label."""
+        """Return a line, with its label."""
         if self.epsilon is None:
             return f"no PLD figure for these {self.steps} steps: {self.note}"
         return f"PLD of {self.steps} steps: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.label})"
@@ -143,7 +143,7 @@ def _noise_multiplier(mu_squared: Fraction) -> float:
 
 
 def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str, Any]:
-    """The privacy statement of a run as plain data, the guarantees first.
+    """Return the privacy statement of a run as plain data, the guarantees first.
 
     Args:
         balance: of its dataset.

@@ -41,7 +41,7 @@ class Run(Protocol):
         """Refuse if the events of some plan do not fit the run together, before the first of them is charged."""
 
     def find(self, label: str) -> ChargeView | None:
-        """The charge under a label, with its answer if there is one."""
+        """Return the charge under a label, with its answer if there is one."""
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume."""
@@ -50,7 +50,7 @@ class Run(Protocol):
         """Store unless an answer stands; return the one that stands."""
 
     def noted(self, label: str) -> Any:
-        """What was noted under a label; None: nothing."""
+        """Return what was noted under a label; None: nothing."""
 
     def note(self, label: str, value: Any) -> None:
         """Note a value; it is written down with the next charge, if not before."""
@@ -59,7 +59,7 @@ class Run(Protocol):
         """Write down what was noted and is not written yet."""
 
     def statement(self) -> Statement:
-        """What was charged."""
+        """Return what was charged."""
 
     def close(self, reason: str) -> None:
         """End the run."""

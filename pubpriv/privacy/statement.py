@@ -48,7 +48,7 @@ class Statement:
     periods: PeriodTerms | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The `privacy` part of a model file.
+        """Return the `privacy` part of a model file.
 
         `person` names the id columns where the unit is a person. Where the dataset has periods, `period` names that of
         the run (null: all of them), and `periods` what each may give away.

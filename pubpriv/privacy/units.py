@@ -28,7 +28,7 @@ _INTEGER = re.compile("-?[0-9]+")
 
 
 def exact(value: Number, name: str) -> Fraction:
-    """`value` as a positive fraction; a float means its shortest decimal (0.1 is one tenth).
+    """Return `value` as a positive fraction; a float means its shortest decimal (0.1 is one tenth).
 
     Raises:
         InvalidInput: not a number, NaN, infinite, zero or negative; the message names `name`.
@@ -56,7 +56,7 @@ def _fraction(value: object) -> Fraction:
 
 
 def stored_integer(text: object) -> int:
-    """What `str` wrote of an integer, and nothing else that `int` would also take.
+    """Return what `str` wrote of an integer, and nothing else that `int` would also take.
 
     Raises:
         ValueError: other text, or thousands of digits.
@@ -67,7 +67,7 @@ def stored_integer(text: object) -> int:
 
 
 def stored_fraction(text: object) -> Fraction:
-    """What `str` wrote of a fraction; with an exponent of millions it would take for ever to read.
+    """Return what `str` wrote of a fraction; with an exponent of millions it would take for ever to read.
 
     Raises:
         ValueError: other text, thousands of digits, or a denominator of zero.
@@ -80,12 +80,12 @@ def stored_fraction(text: object) -> Fraction:
 
 
 def ceil_units(value: Fraction, unit: int = UNIT) -> int:
-    """`value` in units, rounded up: for costs."""
+    """Return `value` in units, rounded up: for costs."""
     return math.ceil(value * unit)
 
 
 def floor_units(value: Fraction, unit: int = UNIT) -> int:
-    """`value` in units, rounded down: for caps."""
+    """Return `value` in units, rounded down: for caps."""
     return math.floor(value * unit)
 
 

@@ -29,12 +29,12 @@ def for_people(amounts: str) -> str:
 
 
 def left_for_people(left: Amount, cap: Amount) -> Amount:
-    """Give what is left of a cap as people say it: nothing where it is a millionth or less, as rounding leaves it."""
+    """Return what is left of a cap as people say it: nothing where it is a millionth or less, as rounding leaves it."""
     return left if left.main * 10**6 > cap.main else replace(left, main=0)
 
 
 def declared(unit: str) -> str:
-    """What one record stands for, and how far that can be relied on: nobody but the owner knows."""
+    """Return what one record stands for, and how far that can be relied on: nobody but the owner knows."""
     return f"{unit}, as declared by the owner, not checked"
 
 
@@ -51,7 +51,7 @@ def neighbours(person: Sequence[str], dated: bool = False) -> str:
 
 
 def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
-    """What is promised of a dataset with periods, beside the guarantee of its own cap."""
+    """Return what is promised of a dataset with periods, beside the guarantee of its own cap."""
     one, text = f"one {terms.unit}", terms.budget.guarantee()["text"]
     by_date = f"a row belongs to the {terms.unit} of its {terms.column}"
     if persons:
@@ -66,7 +66,7 @@ def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
 
 
 def statement_of_periods(terms: PeriodTerms, period: str | None, persons: bool) -> dict[str, Any]:
-    """The part of a run's privacy statement that is about periods.
+    """Return the part of a run's privacy statement that is about periods.
 
     Args:
         terms: of the dataset.
@@ -87,7 +87,7 @@ def guarantee_lines(
     person: Sequence[str] = (),
     dated: bool = False,
 ) -> list[str]:
-    """The promise, most general first: of the dataset, of all its runs together, of one run.
+    """Return the promise, most general first: of the dataset, of all its runs together, of one run.
 
     Args:
         dataset: its name.
@@ -136,7 +136,7 @@ def plain_words(
     cap: Mapping[str, Any] | None = None,
     person: Sequence[str] = (),
 ) -> list[str]:
-    """What the guarantee means, for somebody who has never heard of differential privacy; empty for a simulation.
+    """Say what the guarantee means, for somebody who never heard of differential privacy; empty for a simulation.
 
     A run's guarantee covers what the run computed, *given* its settings and all that other runs published: the
     budget it was given, or that it was started at all, may follow from their answers. What shows other runs is

@@ -57,7 +57,7 @@ class Limits:
         return self.step is not None and self.step.is_integer()
 
     def bend(self, values: np.ndarray) -> np.ndarray:
-        """Give values (m,) moved to the nearest that may be."""
+        """Return values (m,) moved to the nearest that may be."""
         stepped = values if self.step is None else np.round(values / self.step) * self.step
         return np.clip(stepped, *self._ends)
 
@@ -95,7 +95,7 @@ class Bent:
         self._drawn, self._kept = np.zeros(2), np.zeros(2)
 
     def bend(self, values: np.ndarray) -> np.ndarray:
-        """Give values (m,) bent, and keep count."""
+        """Return values (m,) bent, and keep count."""
         bent = self.limits.bend(values)
         self.rows += len(values)
         self.below += int((values < self.limits.low).sum())

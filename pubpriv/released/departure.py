@@ -17,7 +17,7 @@ def of_rows(rows: np.ndarray) -> Mixture:
 
 
 def departure(released: Mixture, public: Mixture, m: int) -> dict[str, dict[str, float]]:
-    """Tell how far the released law is from the law of the public rows, in total variation, for the diagnostics.
+    """Return how far the released law is from the law of the public rows, in total variation, for the diagnostics.
 
     Args:
         released: of k components.

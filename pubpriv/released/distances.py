@@ -38,7 +38,7 @@ class _Matching:
 
 
 def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: Any) -> _Between:
-    """Bounds of the total variation distance of N(mean_1, covariance_1) and N(mean_2, covariance_2).
+    """Return bounds of the total variation distance of N(mean_1, covariance_1) and N(mean_2, covariance_2).
 
     Upper, the least of: 1; Pinsker's sqrt(KL / 2) in both directions (Arbas, Ashtiani and Liaw 2023, Fact A.3
     and Lemma A.4); sqrt(1 - BC^2) with Bhattacharyya's coefficient BC (Le Cam).
@@ -63,7 +63,7 @@ def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: A
 
 
 def dist_gmm(first: Any, second: Any) -> _Between:
-    """Bounds of dist_GMM: least over permutations of the largest weight difference or total variation distance.
+    """Return bounds of dist_GMM: least over permutations of the largest weight difference or total variation distance.
 
     Both bounds are exact minima over permutations, of the bounds of `total_variation`.
 
@@ -82,7 +82,7 @@ def dist_gmm(first: Any, second: Any) -> _Between:
 
 
 def dist_param(first: Any, second: Any) -> float:
-    """dist_PARAM: least over permutations of the largest difference of weights, means or covariances.
+    """Return dist_PARAM: least over permutations of the largest difference of weights, means or covariances.
 
     Means differ by the larger of their two Mahalanobis distances, covariances by the larger of
     |Sigma_1^(1/2) Sigma_2^(-1) Sigma_1^(1/2) - I|_F and the same with 1 and 2 exchanged.

@@ -134,7 +134,7 @@ class Estimate(Shown):
             )
 
     def parts(self) -> dict[str, np.ndarray]:
-        """The estimate itself as arrays, by the names that they have in a model file."""
+        """Return the estimate itself as arrays, by the names that they have in a model file."""
         return {name: np.asarray(getattr(self, name), dtype=float) for name in self.quantities}
 
     def _lacking(self) -> Iterator[str]:
@@ -163,12 +163,12 @@ class Estimate(Shown):
             yield "its privacy statement is not whole"
 
     def shape_of(self, part: str) -> tuple[int, ...]:
-        """The shape that a part and its standard errors have: components first, if there are any, then columns."""
+        """Return the shape of a part and of its standard errors: components first, if there are any, then columns."""
         components = () if self.n_components is None else (self.n_components,)
         return (*components, *[len(self.columns)] * QUANTITIES[self.quantities[part]])
 
     def numbers(self) -> tuple[Number, ...]:
-        """Every released number once, with its errors: a covariance in the order of its columns.
+        """Return every released number once, with its errors: a covariance in the order of its columns.
 
         Components follow each other; in each come weight, means and covariances. What groups have comes last.
         """
@@ -192,7 +192,7 @@ class Estimate(Shown):
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     def of_group(self, name: str) -> Self:
-        """Give the release of one of its groups alone, to show, to convert or to draw rows from; it costs nothing.
+        """Return the release of one of its groups alone, to show, to convert or to draw rows from; it costs nothing.
 
         Raises:
             InvalidInput: the release has no such group.
@@ -205,7 +205,7 @@ class Estimate(Shown):
         return replace(self, groups=None, standard_errors=errors, **self.parts_of_group(group))
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:  # noqa: ARG002 - as all kinds
-        """Fields of the class from the numbers of a group, for kinds that may have groups.
+        """Return fields of the class from the numbers of a group, for kinds that may have groups.
 
         Raises:
             InvalidInput: this kind has none.
@@ -215,10 +215,10 @@ class Estimate(Shown):
     @classmethod
     @abstractmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields of the class from the parts in a model file."""
+        """Return fields of the class from the parts in a model file."""
 
     def to_json(self) -> dict[str, Any]:
-        """The model file as plain data."""
+        """Return the model file as plain data."""
         return {
             "format": self.format,
             "kind": self.kind,
@@ -238,7 +238,7 @@ class Estimate(Shown):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """What `to_json` wrote."""
+        """Return what `to_json` wrote."""
         return cls(
             **cls.read_parts(data),
             columns=tuple(data["columns"]),
@@ -266,7 +266,7 @@ class Estimate(Shown):
 
 
 def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -> dict[str, Any]:
-    """Where an estimate comes from: the `provenance` part of a model file; public facts only.
+    """Return where an estimate comes from: the `provenance` part of a model file; public facts only.
 
     `created` is a date (UTC): how long a run took may depend on rows, so no time of day is kept.
     """
@@ -291,7 +291,7 @@ def _version() -> str:
 
 
 def method_name(method: str, statement: "Statement") -> str:
-    """The method as a model file names it: a simulation says that it is one."""
+    """Return the method as a model file names it: a simulation says that it is one."""
     return method if statement.private else f"{method} (simulation: not private)"
 
 
@@ -311,7 +311,7 @@ os.umask(_MASK)
 
 @contextmanager
 def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
-    """A file beside `path`, to be written: at the end it takes the place of `path`, after an exception it is gone.
+    """Open a file beside `path` for writing: at the end it takes the place of `path`, after an exception it is gone.
 
     Args:
         path: where it will be.

@@ -38,7 +38,7 @@ class Group:
         return min(self.own.values()) < _MOSTLY
 
     def numbers(self, columns: Sequence[str]) -> Iterator[Number]:
-        """Each of its numbers once, with its errors."""
+        """Return each of its numbers once, with its errors."""
         count, sd = self.rows
         yield Number("rows", None, None, None, count, 0.0, sd, group=self.name)
         for quantity, values in self.parts.items():
@@ -73,16 +73,16 @@ class Groups:
         return found[name]
 
     def numbers(self, columns: Sequence[str]) -> tuple[Number, ...]:
-        """Numbers of all groups, one group after the other."""
+        """Return numbers of all groups, one group after the other."""
         return tuple(number for group in self.each for number in group.numbers(columns))
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data, as a model file holds it."""
+        """Return plain data, as a model file holds it."""
         return {"by": self.by, "each": [_group_to_json(group) for group in self.each]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Groups":
-        """What `to_json` wrote."""
+        """Return what `to_json` wrote."""
         return cls(str(data["by"]), tuple(map(_group_from_json, data["each"])))
 
     def lacking(self, columns: Sequence[str]) -> Iterator[str]:

@@ -56,7 +56,7 @@ class MeanEstimate(Estimate):
         return np.array(self.center)
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:
-        """The mean of a group."""
+        """Return the mean of a group."""
         return {"center": tuple(group.parts["mean"].tolist())}
 
     @classmethod
@@ -75,17 +75,17 @@ class _LawEstimate(Estimate):
         """The law, in the data's own units."""
 
     def log_density(self, rows: "ArrayLike") -> np.ndarray:
-        """log p(x) of each row (n, d), in the data's own units."""
+        """Return log p(x) of each row (n, d), in the data's own units."""
         return self.law.log_density(self._checked(rows))
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
-        """`n` synthetic rows (n, d); they are post-processing and cost nothing."""
+        """Return `n` synthetic rows (n, d); they are post-processing and cost nothing."""
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
             raise InvalidInput(f"give a positive number of rows to draw, not {n!r}")
         return self.law.sample(int(n), seed)
 
     def to_sklearn(self) -> "GaussianMixture":
-        """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
+        """Return a fitted `sklearn.mixture.GaussianMixture` with these parameters."""
         return self.law.to_sklearn(self.converged)
 
     def _checked(self, rows: "ArrayLike") -> np.ndarray:
@@ -157,12 +157,12 @@ class MixtureEstimate(_LawEstimate):
         return self.mixture.arrays[2]
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:
-        """The same components, in the shares that a group has them in."""
+        """Return the same components, in the shares that a group has them in."""
         return {"mixture": Mixture.of(group.parts["weight"], self.means, self.covariances)}
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Weights, means and covariances."""
+        """Return weights, means and covariances."""
         return {"mixture": Mixture.of(data["weights"], data["means"], data["covariances"])}
 
 
@@ -216,19 +216,19 @@ class GaussianEstimate(_LawEstimate):
         return np.asarray(self.gaussian.arrays[2][0])
 
     def to_scipy(self) -> Any:
-        """A frozen `scipy.stats.multivariate_normal`."""
+        """Return a frozen `scipy.stats.multivariate_normal`."""
         from scipy.stats import Covariance, multivariate_normal
 
         root = np.linalg.cholesky(self.covariance)
         return multivariate_normal(self.mean, Covariance.from_cholesky(root))
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:
-        """Mean and covariance of a group."""
+        """Return mean and covariance of a group."""
         return {"gaussian": Mixture.of([1.0], [group.parts["mean"]], [group.parts["covariance"]])}
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Mean and covariance."""
+        """Return mean and covariance."""
         return {"gaussian": Mixture.of([1.0], [data["mean"]], [data["covariance"]])}
 
 

@@ -49,7 +49,7 @@ class Mixture:
         return np.argsort(-(np.diag(between) / np.diag(total)).round(9), kind="stable")
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
-        """log p(x) of each row (n, d)."""
+        """Return log p(x) of each row (n, d)."""
         return log_density(*self.arrays, rows)
 
     def given(self, columns: Sequence[int], values: Sequence[float]) -> "Mixture":
@@ -77,7 +77,7 @@ class Mixture:
         return Mixture.of(np.exp(np.array(logs) - logsumexp(logs)), centers, shapes)
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
-        """`n` rows (n, d) in random order."""
+        """Return `n` rows (n, d) in random order."""
         generator = np.random.default_rng(seed)
         weights, means, covariances = self.arrays
         counts = generator.multinomial(n, weights / weights.sum())
@@ -88,7 +88,7 @@ class Mixture:
         return generator.permutation(np.concatenate(rows))
 
     def to_sklearn(self, converged: bool) -> "GaussianMixture":
-        """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
+        """Return a fitted `sklearn.mixture.GaussianMixture` with these parameters."""
         from sklearn.mixture import GaussianMixture
 
         weights, means, covariances = self.arrays
@@ -102,7 +102,7 @@ class Mixture:
 
 
 def log_density(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """log p(x) of each row (n, d) under a mixture in arrays (k,), (k, d) and (k, d, d)."""
+    """Return log p(x) of each row (n, d) under a mixture in arrays (k,), (k, d) and (k, d, d)."""
     from scipy.special import logsumexp
 
     joint = np.empty((len(rows), len(weights)))

@@ -66,7 +66,7 @@ class Number:
         return self.quantity == "covariance" and self.column == self.other_column
 
     def deviation(self) -> "Number":
-        """The standard deviation of a variance, with its errors to first order; of a variance of zero, their roots."""
+        """Return the sd that a variance gives, with its errors to first order; for a variance of zero, their roots."""
         sd = sqrt(self.value)
         errors = self.sampling, self.privacy, self.clipping, self.shrinkage
         sampling, privacy, clipping, shrinkage = (error / (2 * sd) if sd else sqrt(error) for error in errors)
@@ -75,7 +75,7 @@ class Number:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 column`, `2 columns`."""
+    """Return `1 column`, `2 columns`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -104,7 +104,7 @@ def of_all(numbers: Iterable[Number]) -> list[Number]:
 
 
 def by_component(numbers: Iterable[Number]) -> dict[int | None, list[Number]]:
-    """The numbers of each component, in their order; under None where there are no components."""
+    """Return the numbers of each component, in their order; under None where there are no components."""
     parts: dict[int | None, list[Number]] = {}
     for number in numbers:
         parts.setdefault(number.component, []).append(number)

@@ -47,7 +47,7 @@ class _Drawing:
     back: bool
 
     def rows(self, n: int, seed: int | None) -> Iterator[np.ndarray]:
-        """Rows (m, d), some at a time, each part with a seed of its own."""
+        """Return rows (m, d), some at a time, each part with a seed of its own."""
         most = max(1, _AT_ONCE // len(self.columns))
         free = [i for i in range(len(self.columns)) if i not in self.fixed]
         seeds = np.random.SeedSequence(seed)

@@ -40,7 +40,7 @@ class ReleaseFiles:
 
     @classmethod
     def of(cls, estimate: "Estimate", folder: str | os.PathLike[str], series: str | None = None) -> "ReleaseFiles":
-        """Tell where the files of a release are kept.
+        """Return where the files of a release are kept.
 
         Args:
             estimate: that was released.
@@ -59,7 +59,7 @@ class ReleaseFiles:
         return cls(model, table, page, home / f"{latest}.json")
 
     def model_of(self, release_id: str) -> Path:
-        """Tell where the model file of another release of the same dataset is kept.
+        """Return where the model file of another release of the same dataset is kept.
 
         Raises:
             InvalidInput: a name that makes no file name.
@@ -101,13 +101,13 @@ class ReleaseFiles:
 
 
 def output_root() -> Path | None:
-    """The folder that `PUBPRIV_OUTPUT` names, if it names one."""
+    """Return the folder that `PUBPRIV_OUTPUT` names, if it names one."""
     named = os.environ.get(_VARIABLE, "").strip()
     return Path(named).expanduser() if named else None
 
 
 def check_tree(dataset: str, release_id: str) -> Path | None:
-    """The root of the tree, if there is one, after a check that a release can be kept there: before anything is spent.
+    """Return the root of the tree, if there is one, once it is clear that a release can be kept there.
 
     Raises:
         InvalidInput: the folder cannot be written, or the names make no file names.

@@ -53,7 +53,7 @@ class BudgetOutlook:
         return cls(ledger.balance(dataset), allotment, ledger.fitting(dataset, allotment))
 
     def figures(self) -> dict[str, Any]:
-        """Give it as plain data: amounts in words, and how many runs fit."""
+        """Return it as plain data: amounts in words, and how many runs fit."""
         balance = self.balance
         amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
         return {

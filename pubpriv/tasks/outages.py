@@ -33,7 +33,7 @@ def _outage_of(error: BaseException) -> str | None:
 
 
 def foreign(error: BaseException) -> PubPrivError | None:
-    """Give what may leave in place of an error of the server's or of the disk's; None for any other."""
+    """Return what may leave in place of an error of the server's or of the disk's; None for any other."""
     outage = _outage_of(error)
     if outage is not None:
         return Unavailable(f"the Prefect server cannot be used ({outage}); {_KEPT}. Run again when it answers")

@@ -1,4 +1,4 @@
-"""A folder's face: what begins with an underscore is imported by its own folder only, and by those in it."""
+"""A folder's face: what begins with an underscore is its own, and what others call says what it does."""
 
 import ast
 from collections.abc import Iterator
@@ -51,3 +51,28 @@ def test_strangers_are_found(folder, clean):
         "import pubpriv.data._dates",
     ):
         assert (strangers(folder, source) == []) == clean
+
+
+NAMES_A_THING = {"A", "An", "All", "Each", "Every", "How", "One", "The", "What", "Where", "Whether", "Which", "Whose"}
+"""First words of texts that say what something is, where a function's says what it does."""
+
+
+def without_verb(source: str) -> list[str]:
+    """Public functions whose docstrings begin with such a word; a property is a thing, and may."""
+    return [
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef)
+        and not node.name.startswith("_")
+        and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+        and (ast.get_docstring(node) or "-").split()[0] in NAMES_A_THING
+    ]
+
+
+def test_docstrings_of_public_functions_begin_with_a_verb():
+    """Of a folder's face; what is its own may be described as its readers like."""
+    assert without_verb('def f():\n    """The answer."""\n') == ["f"]
+    assert without_verb('@property\ndef f():\n    """The answer."""\n') == []
+    for path in PACKAGE.rglob("*.py"):
+        if not path.name.startswith("_"):
+            assert without_verb(path.read_text()) == [], path

@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def numbers_in(cells: Any) -> np.ndarray:
-    """An Arrow array of bytes as float64, NaN where a cell is no number. Fails on no value."""
+    """Return an Arrow array of bytes as float64, NaN where a cell is no number. Fails on no value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -42,7 +42,7 @@ def numbers_in(cells: Any) -> np.ndarray:
 
 
 def days_in(cells: Any) -> np.ndarray:
-    """An Arrow array of bytes as days since the beginning of 1970, NaN where a cell does not say when.
+    """Return an Arrow array of bytes as days since the beginning of 1970, NaN where a cell does not say when.
 
     Dates and times are what `numbers_in` makes of them, and whole numbers are seconds, as in a file with types. Any
     other number is no date. Fails on no value.
@@ -55,7 +55,7 @@ def days_in(cells: Any) -> np.ndarray:
 
 
 def number_in(text: bytes) -> float:
-    """What one text reads as."""
+    """Return what one text reads as."""
     return float(text) if _NUMBER.fullmatch(text) else _otherwise(text)
 
 

@@ -69,12 +69,12 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
 
 
 def is_private(frame: Any) -> bool:
-    """Tell whether this very object was opened as a private table; of a copy nothing is known."""
+    """Return whether this very object was opened as a private table; of a copy nothing is known."""
     return id(frame) in _frames and _frames[id(frame)] is frame
 
 
 def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
-    """Tell the schema and the number of rows."""
+    """Return the schema and the number of rows."""
     table = _found(path)
     starts = range(0, table.num_rows, BATCH)
     return Look(table.schema, tuple(Piece(i, min(BATCH, table.num_rows - start)) for i, start in enumerate(starts)))

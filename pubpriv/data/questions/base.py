@@ -98,7 +98,7 @@ class Question(Protocol):
         """Blocks of coordinates by name, in the order in which they are answered."""
 
     def check(self, columns: int) -> None:
-        """The question can be asked of records of so many columns; InvalidInput if not."""
+        """Check that the question can be asked of records of so many columns; InvalidInput if not."""
 
     @property
     def total_sizes(self) -> Mapping[str, int | None]:
@@ -108,17 +108,17 @@ class Question(Protocol):
         """
 
     def exact(self, totals: Totals) -> Totals:
-        """The integers that noise may be added to, by part, before they are multiplied."""
+        """Return the integers that noise may be added to, by part, before they are multiplied."""
 
     @property
     def squared_distance(self) -> Fraction:
         """sup over neighbours of sum_k Delta_k^2 / sd_k^2, exact; rho of zCDP is half of it, mu^2 of GDP is it."""
 
     def totals(self, view: View) -> Totals:
-        """Exact totals over one block."""
+        """Return exact totals over one block."""
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """Noisy integers: the only thing that may leave, once it is published.
+        """Return noisy integers: the only thing that may leave, once it is published.
 
         Args:
             totals: exact.
@@ -127,10 +127,10 @@ class Question(Protocol):
         """
 
     def values(self, noisy: Totals) -> Values:
-        """Noisy multiplied integers as floats in the question's units; pure post-processing."""
+        """Return noisy multiplied integers as floats in the question's units; pure post-processing."""
 
     def noise(self) -> Values:
-        """Standard deviation of the noise in `values`, by part: an array that broadcasts against it."""
+        """Return standard deviation of the noise in `values`, by part: an array that broadcasts against it."""
 
 
 class Additive:
@@ -142,11 +142,11 @@ class Additive:
         return {name: part.size for name, part in self.parts.items()}
 
     def exact(self, totals: Totals) -> Totals:
-        """The totals themselves."""
+        """Return the totals themselves."""
         return totals
 
     def answer(self: Question, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """factor * total + noise, part by part."""
+        """Return factor * total + noise, part by part."""
         return {
             name: _noisy(totals[name], part.factor, draw(name, part.noise_scale, part.size))
             for name, part in (parts or self.parts).items()
@@ -163,7 +163,7 @@ class Around:
     inner: Question
 
     def check(self, columns: int) -> None:
-        """The inner question fits the columns."""
+        """Check that the inner question fits the columns."""
         self.inner.check(columns)
 
     @property
@@ -177,11 +177,11 @@ class Around:
         return self.inner.total_sizes
 
     def exact(self, totals: Totals) -> Totals:
-        """The inner question's."""
+        """Return the inner question's."""
         return self.inner.exact(totals)
 
     def totals(self, view: View) -> Totals:
-        """The inner question's."""
+        """Return the inner question's."""
         return self.inner.totals(view)
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
@@ -189,11 +189,11 @@ class Around:
         return self.inner.answer(totals, draw, parts or self.parts)
 
     def values(self, noisy: Totals) -> Values:
-        """Answers in the inner question's own units."""
+        """Return answers in the inner question's own units."""
         return self.inner.values(noisy)
 
     def noise(self) -> Values:
-        """Standard deviations in the inner question's own units."""
+        """Return standard deviations in the inner question's own units."""
         return self.inner.noise()
 
 
@@ -216,7 +216,7 @@ class OverRegions(Additive):
         _check_regions(type(self).__name__, self.partition, self.frames, self.radii, self.counts_bare)
 
     def check(self, columns: int) -> None:
-        """Partition and frames fit the columns."""
+        """Check that partition and frames fit the columns."""
         check_columns(columns, self.partition, self.frames)
 
 
@@ -235,7 +235,7 @@ def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
 
 
 def check_totals(question: Question, totals: Totals, rows: int | None) -> None:
-    """Totals are as many int64 as the question announced, and none is larger than so many rows can make it.
+    """Check that totals are as many int64 as the question announced, and none is larger than so many rows can make it.
 
     A part that is shorter would share noise between coordinates.
 
@@ -261,7 +261,7 @@ def check_totals(question: Question, totals: Totals, rows: int | None) -> None:
 
 
 def check_noise(what: str, scale: int) -> None:
-    """A noise scale is a positive integer; whether it is too large for the sampler is checked where there is a table.
+    """Check that a noise scale is a positive integer; where there is a table, it is held against the sampler, too.
 
     Raises:
         InvalidInput: it is not.
@@ -291,7 +291,7 @@ def _check_regions(
 
 
 def check_columns(columns: int, partition: Partition, frames: tuple[Frame, ...] = ()) -> None:
-    """Partition and frames fit records of so many columns.
+    """Check that partition and frames fit records of so many columns.
 
     Raises:
         InvalidInput: one of them does not.
@@ -302,18 +302,18 @@ def check_columns(columns: int, partition: Partition, frames: tuple[Frame, ...] 
 
 
 def squared_weight(part: Part) -> Fraction:
-    """w^2 = (factor / sd)^2."""
+    """Return w^2 = (factor / sd)^2."""
     return Fraction(part.factor * part.factor, part.noise_scale * part.noise_scale)
 
 
 def root_up(value: Fraction) -> int:
-    """The smallest integer whose square is at least `value`."""
+    """Return the smallest integer whose square is at least `value`."""
     floor = math.isqrt(value.numerator // value.denominator)
     return floor if floor * floor >= value else floor + 1
 
 
 def noise_for(weight_squared: Fraction, factor: int) -> int:
-    """The smallest integer sd with (factor / sd)^2 <= weight_squared."""
+    """Return the smallest integer sd with (factor / sd)^2 <= weight_squared."""
     if not isinstance(weight_squared, Fraction | int):
         raise InvalidInput("the price of a question must be an exact fraction")
     if weight_squared <= 0:

@@ -96,7 +96,7 @@ class InPeriod(Around):
         return (1 if isinstance(inner, _BOTH_ENDS) else 2) * inner.squared_distance
 
     def totals(self, view: View) -> Totals:
-        """Exact totals over one block of weighted records.
+        """Return exact totals over one block of weighted records.
 
         Raises:
             ValueError: a defect; rows of other periods would count.
@@ -107,17 +107,17 @@ class InPeriod(Around):
 
 
 def whole(question: Any) -> Any:
-    """The question without its period, if it has one."""
+    """Return the question without its period, if it has one."""
     return question.inner if isinstance(question, InPeriod) else question
 
 
 def period_of(question: Any) -> str | None:
-    """Whose rows a question is asked of; None: all."""
+    """Return whose rows a question is asked of; None: all."""
     return question.period if isinstance(question, InPeriod) else None
 
 
 def weighing(question: Question) -> tuple[int, int] | None:
-    """L and G of the weights that a question takes with its rows; None: it takes none."""
+    """Return L and G of the weights that a question takes with its rows; None: it takes none."""
     inner = without_law(whole(question))
     if isinstance(inner, PerPerson):
         return inner.most, inner.grain

@@ -119,7 +119,7 @@ class PerPerson(Around):
         return Fraction(self.most**2 * self.inner.squared_length)  # type: ignore[attr-defined]
 
     def totals(self, view: View) -> Totals:
-        """Exact totals over one block of weighted records.
+        """Return exact totals over one block of weighted records.
 
         Raises:
             ValueError: a defect; records without weights would count in full, however many a person has.
@@ -131,7 +131,7 @@ class PerPerson(Around):
         return self.inner.totals(view)
 
     def values(self, noisy: Totals) -> Values:
-        """Answers in the inner question's own units."""
+        """Return answers in the inner question's own units."""
         parts = self.inner.parts
         return self.inner.values(
             {
@@ -142,14 +142,14 @@ class PerPerson(Around):
 
 
 def of_one_row(question: Any) -> Any:
-    """The question within that is asked of one row of each person, whatever it is wrapped in; None: there is none."""
+    """Return the question within that is asked of one row of each person, however wrapped; None: there is none."""
     while hasattr(question, "inner"):
         question = question.inner
     return question if isinstance(question, OF_ONE_ROW) else None
 
 
 def first_rows(question: Any) -> int | None:
-    """How many rows count at most, the first ones of the table, where each is a person's; None: all of them."""
+    """Return how many rows count at most, the first ones of the table, where each is a person's; None: all of them."""
     inner = of_one_row(question)
     return inner.rows if isinstance(inner, StableCells) else None
 
@@ -172,11 +172,11 @@ class PersonSizes(Additive):
         check_noise("PersonSizes", self.noise_scale)
 
     def check(self, columns: int) -> None:
-        """Any table will do: its columns are not looked at."""
+        """Accept any table: its columns are not looked at."""
 
     @classmethod
     def priced(cls, squared_distance: Fraction) -> "PersonSizes":
-        """The question whose price mu^2 is at most `squared_distance`."""
+        """Return the question whose price mu^2 is at most `squared_distance`."""
         return cls(noise_for(squared_distance / 2, COUNT_FACTOR))
 
     @property
@@ -190,16 +190,16 @@ class PersonSizes(Additive):
         return 2 * squared_weight(self.parts["persons"])
 
     def totals(self, view: View) -> Totals:
-        """{"persons": (bins + 1,)} of a block of persons."""
+        """Return {"persons": (bins + 1,)} of a block of persons."""
         rows = view.block[0]
         bins = np.searchsorted(np.array(SIZES, dtype=np.float64), rows[np.isfinite(rows)], side="left")
         counts = np.bincount(bins, minlength=len(SIZES) + 1)
         return {"persons": np.concatenate([[counts.sum()], counts]).astype(np.int64)}
 
     def values(self, noisy: Totals) -> Values:
-        """Persons in all and by bin, (bins + 1,)."""
+        """Return persons in all and by bin, (bins + 1,)."""
         return {"persons": noisy["persons"] / COUNT_FACTOR}
 
     def noise(self) -> Values:
-        """One sd for all counts."""
+        """Return one sd for all counts."""
         return {"persons": np.array([self.noise_scale / COUNT_FACTOR])}

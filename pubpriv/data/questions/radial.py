@@ -113,7 +113,7 @@ class Radial(Around):
         return tuple((f"block-{number}", scales, len(scales)) for number in range(self.blocks))
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:  # noqa: ARG002
-        """As the inner question answers, with noise whose blocks are drawn whole; no other question asks this one."""
+        """Answer as the inner question does, with noise whose blocks are drawn whole; no question asks this one."""
         blocks = np.array([draw(*announced) for announced in self.draws])
         if blocks.shape != (self.blocks, self.block_size):
             raise ValueError("noise of another shape than was announced")
@@ -128,12 +128,12 @@ class Radial(Around):
         return {name: slice(*own) for name, own in zip(self.parts, pairwise([0, *ends]), strict=True)}
 
     def noise(self) -> Values:
-        """Standard deviations: those of Gaussians of these scales, times sqrt(N + 1)."""
+        """Return standard deviations: those of Gaussians of these scales, times sqrt(N + 1)."""
         return {name: sd * self.spread for name, sd in self.inner.noise().items()}
 
 
 def under_law(law: str, question: Any) -> Any:
-    """The question as a run asks it whose noise has this law, at no higher price.
+    """Return the question as a run asks it whose noise has this law, at no higher price.
 
     A Gaussian question of squared distance mu^2 becomes a radial one of epsilon^2 <= mu^2: jointly with the same
     scales; by region, where that is less noise, with scales sqrt(4 f / mu^2) times as large, rounded up.
@@ -154,17 +154,17 @@ def under_law(law: str, question: Any) -> Any:
 
 
 def without_law(question: Any) -> Any:
-    """What is asked, whatever the law of its noise."""
+    """Return what is asked, whatever the law of its noise."""
     return question.inner if isinstance(question, Radial) else question
 
 
 def in_person_unit(question: Any) -> bool:
-    """Tell whether a question protects all rows of a person together."""
+    """Return whether a question protects all rows of a person together."""
     return type(without_law(question)) in (PerPerson, PersonSizes)
 
 
 def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
-    """(name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
+    """Return (name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
     noise = _of_noise(question)
     if isinstance(noise, Radial | Selection):
         return list(noise.draws)
@@ -172,7 +172,7 @@ def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
 
 
 def reach_of(question: Question) -> int:
-    """How many noise scales the noise never reaches, as far as 64 bits are concerned."""
+    """Return how many noise scales the noise never reaches, as far as 64 bits are concerned."""
     noise = _of_noise(question)
     return noise.reach if isinstance(noise, Radial | Selection) else _SDS
 
@@ -183,7 +183,7 @@ def _of_noise(question: Question) -> Any:
 
 
 def bounding_sd(question: Question, part: str) -> float:
-    """The noise's sd in `part` for thresholds of two to four sds, which are meant for Gaussian noise.
+    """Return the noise's sd in `part` for thresholds of two to four sds, which are meant for Gaussian noise.
 
     A coordinate of radial noise has a longer tail: with N = 1, Laplace's law, 5.4 of its sds are exceeded as seldom as
     3.5 of a Gaussian's. So the sd is given 1 + 0.55 / sqrt(N) times as large; that is enough at 3.5 for every N.

@@ -84,14 +84,14 @@ class Selection:
             )
 
     def check(self, columns: int) -> None:
-        """The frame fits the columns."""
+        """Check that the frame fits the columns."""
         self.frame.check(columns)
 
     @classmethod
     def priced(
         cls, frame: Frame, rows: int, step: float, steps: int, slack: float, squared_distance: Fraction
     ) -> "Selection":
-        """A selection whose epsilon, squared, is at most `squared_distance`."""
+        """Return a selection whose epsilon, squared, is at most `squared_distance`."""
         square = (2 * COUNT_FACTOR) ** 2 / squared_distance
         floor = math.isqrt(square.numerator // square.denominator)
         return cls(frame, rows, step, steps, slack, floor if floor * floor >= square else floor + 1)
@@ -127,7 +127,7 @@ class Selection:
         return {"inside": _contests(self.frame.dimension, self.steps).count}
 
     def totals(self, view: View) -> Totals:
-        """{"inside": how many records are in each half-plane}."""
+        """Return {"inside": how many records are in each half-plane}."""
         z, _ = view.mapped(self.frame)
         found = []
         for direction, offsets in _contests(self.frame.dimension, self.steps).lines:
@@ -139,7 +139,7 @@ class Selection:
         return {"inside": np.concatenate(found).astype(np.int64)}
 
     def exact(self, totals: Totals) -> Totals:
-        """{"chosen": S_j of every hypothesis}."""
+        """Return {"chosen": S_j of every hypothesis}."""
         contests = _contests(self.frame.dimension, self.steps)
         own = _apart(self.step * np.sqrt(contests.squared))
         chance = (1 - own) / 2
@@ -148,7 +148,7 @@ class Selection:
         return {"chosen": np.where(own > 3 * self.slack, scores, self.rows).min(axis=1)}
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:  # noqa: ARG002
-        """{"chosen": the number of one hypothesis, (1,)}; no other question asks this one."""
+        """Return {"chosen": the number of one hypothesis, (1,)}; no other question asks this one."""
         noise = [int(draw(*announced)[0]) for announced in self.draws]
         scores = self.exact(totals)["chosen"].tolist()
         noisy = [
@@ -158,12 +158,12 @@ class Selection:
         return {"chosen": np.array([noisy.index(max(noisy))], dtype=np.int64)}
 
     def values(self, noisy: Totals) -> Values:
-        """{"chosen": z of that hypothesis, (l,)}."""
+        """Return {"chosen": z of that hypothesis, (l,)}."""
         lattice = _lattice(self.frame.dimension, self.steps)
         return {"chosen": self.step * np.take(lattice, int(noisy["chosen"][0]), axis=0, mode="clip").astype(float)}
 
     def noise(self) -> Values:
-        """None: a choice has no standard deviation that would not depend on the data."""
+        """Return none: a choice has no standard deviation that would not depend on the data."""
         return {}
 
 

@@ -88,14 +88,14 @@ class StableCells:
             raise InvalidInput("the threshold of StableCells must lie above the cells that count as empty, below 2^62")
 
     def check(self, columns: int) -> None:
-        """The frame fits the columns."""
+        """Check that the frame fits the columns."""
         self.frame.check(columns)
 
     @classmethod
     def priced(
         cls, frame: Frame, rows: int, least: int, squared_distance: Fraction, distance: Fraction
     ) -> "StableCells":
-        """Cells whose price mu^2 is at most `squared_distance`.
+        """Return cells whose price mu^2 is at most `squared_distance`.
 
         Args:
             frame: the map to z.
@@ -137,7 +137,7 @@ class StableCells:
         return dict.fromkeys(("direction", "cell", "count"))
 
     def totals(self, view: View) -> Totals:
-        """{"direction", "cell", "count": one number for each cell that holds a record}, in rising order."""
+        """Return {"direction", "cell", "count": one number for each cell that holds a record}, in rising order."""
         z, _ = view.mapped(self.frame)
         found = []
         for direction, row in enumerate(np.floor(z)):
@@ -146,7 +146,7 @@ class StableCells:
         return _named(np.concatenate(found, axis=1).astype(np.int64))
 
     def exact(self, totals: Totals) -> Totals:
-        """The counts that noise is added to."""
+        """Return the counts that noise is added to."""
         return {"fullest": self._heavy(totals)["count"]}
 
     def _heavy(self, totals: Totals) -> Totals:
@@ -155,7 +155,7 @@ class StableCells:
         return {name: values[heavy] for name, values in totals.items()}
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """{"fullest": the cells, then their noisy counts, (2 l,)}; a count of 0 says that no cell is above."""
+        """Return {"fullest": the cells, then their noisy counts, (2 l,)}; a count of 0 says that no cell is above."""
         part, heavy = (parts or self.parts)["fullest"], self._heavy(totals)
         noise = draw("fullest", part.noise_scale, part.draws)
         if noise.shape != (part.draws,) or len(heavy["count"]) > part.draws:
@@ -169,12 +169,12 @@ class StableCells:
         return {"fullest": np.array(cells + counts, dtype=np.int64)}
 
     def values(self, noisy: Totals) -> Values:
-        """{"cell", "count": (l,)}; where the count is 0 there is no cell."""
+        """Return {"cell", "count": (l,)}; where the count is 0 there is no cell."""
         cells, counts = np.split(noisy["fullest"], 2)
         return {"cell": cells.astype(np.float64), "count": counts / COUNT_FACTOR}
 
     def noise(self) -> Values:
-        """One sd for all counts; how far a cell is from the fullest one depends on the data and is not known."""
+        """Return one sd for all counts; how far a cell is from the fullest one depends on the data and is not known."""
         return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
 
 

@@ -64,13 +64,13 @@ class _MomentConstants:
 
 @cache
 def mean_constants(d: int, radius: float) -> _MeanConstants:
-    """kappa and v for clip radius `radius` in R^d."""
+    """Return kappa and v for clip radius `radius` in R^d."""
     slope, variance = mean_curves(d, np.array([radius]))
     return _MeanConstants(float(slope[0]), float(variance[0]))
 
 
 def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(kappa, v) for many clip radii (count,)."""
+    """Return (kappa, v) for many clip radii (count,)."""
     from scipy.special import gammainc, gammaincc
 
     half = radii * radii / 2
@@ -82,7 +82,7 @@ def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def response(d: int, radius: float, distances: np.ndarray) -> np.ndarray:
-    """|E psi_r(w)| for w ~ N(delta, I_d) with |delta| in `distances` (count,), by quadrature to about 1%.
+    """Return |E psi_r(w)| for w ~ N(delta, I_d) with |delta| in `distances` (count,), by quadrature to about 1%.
 
     Over z along delta (evenly, since psi has a kink there), and over the length of z across it.
     """
@@ -97,7 +97,7 @@ def response(d: int, radius: float, distances: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=128)  # several designs are weighed, of one plan and of those before a run
 def curvature(d: int, radius: float, spread: float) -> float:
-    """What a straight line misses: the variance, per coordinate, of E[psi_r(w) | delta] around kappa' delta.
+    """Return what a straight line misses: the variance, per coordinate, of E[psi_r(w) | delta] around kappa' delta.
 
     w = delta + z with z ~ N(0, I_d), delta ~ N(0, spread^2 I_d), and kappa' = kappa(r / sqrt(1 + spread^2)), which is
     the best line by Stein's lemma.
@@ -122,7 +122,7 @@ def _squared_lengths(freedom: int, count: int) -> np.ndarray:
 
 @cache
 def moment_constants(d: int, radius: float) -> _MomentConstants:
-    """c0, ks, kt, vs and vt for clip radius `radius` in R^d."""
+    """Return c0, ks, kt, vs and vt for clip radius `radius` in R^d."""
     r2 = radius * radius
     level = _inside(d + 2, r2) + r2 / d * _outside(d, r2)
     square = d * (d + 2) * _inside(d + 4, r2) + r2 * r2 * _outside(d, r2)  # E min(|w|^2, r^2)^2
@@ -136,7 +136,7 @@ def moment_constants(d: int, radius: float) -> _MomentConstants:
 
 
 def best_moment_radius(n: int, d: int, rho: float) -> float:
-    """The radius of least Frobenius error of a debiased second moment of n clipped records, released at `rho`.
+    """Return the radius of least Frobenius error of a debiased second moment of n clipped records, released at `rho`.
 
     Minimises (D - 1) (vs / n + sg^2) / ks^2 + (vt / n + sg^2) / kt^2 with D = d (d + 1) / 2 and
     sg = r^2 / (n sqrt rho), the noise in a Frobenius-orthonormal basis.
@@ -145,7 +145,7 @@ def best_moment_radius(n: int, d: int, rho: float) -> float:
 
 
 def variance_error(n: float, d: int, rho: float, radius: float) -> float:
-    """Mean square error of one variance of n standard Gaussian rows, clipped to `radius` and debiased."""
+    """Return mean square error of one variance of n standard Gaussian rows, clipped to `radius` and debiased."""
     c = moment_constants(d, radius)
     noise = radius**4 / (n * n * rho)
     shape = (c.shape_variance / n + noise) / (c.shape * c.shape)
@@ -162,7 +162,7 @@ def _moment_error(n: int, d: int, rho: float, radius: float) -> float:
 
 
 def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: int = 25) -> np.ndarray:
-    """Variances lambda (d,) of N(0, diag lambda) whose records, clipped to `radius`, have second moments `clipped`.
+    """Solve for variances lambda (d,): rows of N(0, diag lambda), clipped to `radius`, have second moments `clipped`.
 
     Solves E[lambda_i z_i^2 min(1, r^2 / sum_j lambda_j z_j^2)] = clipped_i by `rounds` steps of a fixed point, on
     fixed normals that are calibrated to be exact at lambda = 1.
@@ -191,7 +191,7 @@ def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: i
 
 
 def median_norm_squared(variances: np.ndarray) -> float:
-    """Median of sum_j lambda_j z_j^2 for standard normal z, on the same fixed normals."""
+    """Return median of sum_j lambda_j z_j^2 for standard normal z, on the same fixed normals."""
     return float(np.median(_squared_normals(len(variances)) @ variances))
 
 
@@ -281,17 +281,17 @@ COINPRESS_TAIL = 0.01
 
 
 def tail_bound(d: int, beta: float) -> float:
-    """What |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
+    """Return what |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
     log = math.log(1 / beta)
     return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
 
 
 def coinpress_clip(d: int, ball: float) -> float:
-    """Where a round of CoinPress for a mean clips, about the centre of a ball of that radius that holds the mean."""
+    """Return the radius at which a round of CoinPress clips, about the centre of a ball that holds the mean."""
     tail = tail_bound(d, COINPRESS_TAIL)
     return min(math.sqrt(ball**2 + 6 * ball + tail**2), ball + tail)
 
 
 def coinpress_ball(n: int, d: int, sd: float) -> float:
-    """Radius of the ball about the mean of n rows that was released with noise of that sd."""
+    """Return radius of the ball about the mean of n rows that was released with noise of that sd."""
     return math.sqrt(1 / n + sd**2) * tail_bound(d, COINPRESS_TAIL)

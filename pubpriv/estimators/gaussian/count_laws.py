@@ -30,7 +30,7 @@ _LARGEST = 400
 
 
 def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance: np.ndarray) -> Iterator[np.ndarray]:
-    """Give |w| of the rows that stand for each law, (rows,) each.
+    """Return |w| of the rows that stand for each law, (rows,) each.
 
     Args:
         frame: the map to w.
@@ -60,13 +60,13 @@ def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance:
 
 
 def counts_at(shares: Iterable[np.ndarray], ranks: np.ndarray) -> np.ndarray:
-    """Give the counts (rows, d) at these ranks (rows, d), from 0 to 1, of columns whose counts have such shares."""
+    """Return the counts (rows, d) at these ranks (rows, d), from 0 to 1, of columns whose counts have such shares."""
     found = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
     return np.stack(found, axis=1)
 
 
 def panjer(mean: float, variance: float) -> np.ndarray:
-    """Shares of the counts 0, 1, ... of that mean and variance; they add up to 1."""
+    """Return shares of the counts 0, 1, ... of that mean and variance; they add up to 1."""
     a = 1 - mean / variance
     b = mean * (1 - a) - a
     ratios = np.maximum(a + b / np.arange(1, _LARGEST), 0.0)

@@ -66,7 +66,7 @@ def estimate_gaussian(
     gamma: float = 0.0,
     runner: Runner = plain,
 ) -> GaussianEstimate:
-    """Mean and covariance of the private rows.
+    """Estimate mean and covariance of the private rows.
 
     Args:
         public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
@@ -135,7 +135,7 @@ def whole_gaussian(
     runner: Runner = plain,
     of_mean: bool = False,
 ) -> GaussianEstimate:
-    """Mean and covariance of all rows together; see `estimate_gaussian`, whose beta and gamma the constants are.
+    """Estimate mean and covariance of all rows together; see `estimate_gaussian`; the constants are its beta and gamma.
 
     Whether it converged is said of the mean alone where only that is reported (`of_mean`).
     """
@@ -262,6 +262,6 @@ class _SettledGaussian:
         )
 
     def errors(self) -> dict[str, Any]:
-        """The `_standard_errors` of the estimate."""
+        """Return the `_standard_errors` of the estimate."""
         parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
         return {name: dict(zip(self.sources, map(np.array, values), strict=True)) for name, values in parts}

@@ -46,7 +46,7 @@ def _check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
 
 
 def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -> str:
-    """The target that a method works for; but for the learner they know Gaussians only.
+    """Return the target that a method works for; but for the learner they know Gaussians only.
 
     Raises:
         InvalidInput: unknown names, or a combination that does not exist.

@@ -58,12 +58,12 @@ _Errors = dict[str, dict[str, np.ndarray]]
 
 
 def public_odds(odds: tuple[float, ...] | Matrix) -> np.ndarray:
-    """Give what the public rows change in the logarithms of the weights of laws, (laws,) or (d, laws)."""
+    """Return what the public rows change in the logarithms of the weights of laws, (laws,) or (d, laws)."""
     return np.asarray(np.clip(np.array(odds or (0.0,)), -_AGAINST, _FOR))
 
 
 def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: float) -> np.ndarray:
-    """Give what rounding adds to the shares (len(edges) + 1,) of Gaussian rows of that scale between adjacent `edges`.
+    """Return what rounding adds to the shares (len(edges) + 1,) of Gaussian rows of that scale between `edges`.
 
     Values on a lattice fill some bins of lengths and leave others empty. Rows are drawn, evenly in each column, and
     counted before and after they are rounded as the public rows are.
@@ -85,7 +85,7 @@ def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: fl
 def believe(
     histogram: Histogram, d: int, n: float, bins: int, shift: np.ndarray, shape: PublicShape
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` in each column: together 1.
+    """Return the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` in each column: together 1.
 
     Args:
         histogram: of |w|.
@@ -117,7 +117,7 @@ def believe(
 
 
 def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
-    """Weights of laws before anything is known."""
+    """Return weights of laws before anything is known."""
     skewed = np.array([law.leaning is not None for law in laws])
     rest = (1 - _GAUSSIAN) / 2
     weights = np.where(skewed, rest / max(int(skewed.sum()), 1), rest / max(int((~skewed).sum()) - 1, 1))
@@ -268,16 +268,16 @@ class Correction:
         )
 
     def stretched(self, covariance: np.ndarray, kept: float = 0.0) -> np.ndarray:
-        """Give a covariance (d, d) of columns that is corrected but for a part of it."""
+        """Return a covariance (d, d) of columns that is corrected but for a part of it."""
         return np.asarray(covariance * _outer_root(self.factor * (1 - kept) + kept))
 
     def applied(self, fitted: Fitted) -> Fitted:
-        """Give the estimate with its private part corrected."""
+        """Return the estimate with its private part corrected."""
         covariance = self.stretched(np.array(fitted.covariance), fitted.covariance_weight)
         return replace(fitted, covariance=row_tuples(covariance))
 
     def widened(self, errors: _Errors, fitted: Fitted) -> _Errors:
-        """Give the standard errors of a corrected estimate, from those of a Gaussian's: with a part for clipping.
+        """Return the standard errors of a corrected estimate, from those of a Gaussian's: with a part for clipping.
 
         Args:
             errors: by part of the estimate and source.
@@ -294,7 +294,7 @@ class Correction:
         return self.added(parts, np.array(fitted.covariance))
 
     def added(self, errors: _Errors, core: np.ndarray) -> _Errors:
-        """Give standard errors with what is not known of the tail of a core of that covariance (d, d)."""
+        """Return standard errors with what is not known of the tail of a core of that covariance (d, d)."""
         spreads = np.sqrt(np.diag(core))
         own = {"mean": self.shift * spreads, "covariance": _outer_root(self.sd) * np.outer(spreads, spreads)}
         return {
@@ -326,7 +326,7 @@ def _outer_root(values: np.ndarray) -> np.ndarray:
 
 
 def best_radius(weights: np.ndarray, long: np.ndarray, n: float, rho: float, least: float, end: float) -> float:
-    """Give the clip radius from `least` to the end of the core at which a variance is expected to be off the least.
+    """Return the clip radius from `least` to the end of the core at which a variance is expected to be off the least.
 
     A column that may be long would have it far out, where all columns pay with noise: they pay little for that.
     """

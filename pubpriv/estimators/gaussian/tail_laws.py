@@ -59,20 +59,20 @@ class TailLaw:
     leaning: tuple[np.ndarray, np.ndarray] | None = None
 
     def shares(self, edges: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """Give the shares (scales, len(edges) + 1) of rows of each scale between adjacent `edges`."""
+        """Return the shares (scales, len(edges) + 1) of rows of each scale between adjacent `edges`."""
         below = np.interp(edges / scales[:, None], LENGTHS, self.within)
         return np.asarray(np.diff(below, axis=1, prepend=0.0, append=1.0))
 
     def held_within(self, length: float) -> float:
-        """Give the mean squared length, per column, of the rows that are no longer than that."""
+        """Return the mean squared length, per column, of the rows that are no longer than that."""
         return float(np.interp(length, LENGTHS, self.held))
 
     def held_beyond(self, lengths: np.ndarray) -> np.ndarray:
-        """Give the mean squared length, per column and row of all, of the rows that are longer than each."""
+        """Return the mean squared length, per column and row of all, of the rows that are longer than each."""
         return np.asarray(self.held[-1] - np.interp(lengths, LENGTHS, self.held))
 
     def scale_at(self, d: int, level: float, radius: float, end: float) -> float:
-        """Give the scale at which rows up to `end`, clipped to `radius`, have second moments `level` per row of all."""
+        """Find the scale at which rows up to `end`, clipped to `radius`, have second moments `level` per row of all."""
         ends = np.interp(LENGTHS * end / radius, LENGTHS, self.within)
         clipped = self.held + LENGTHS**2 / d * np.maximum(ends - self.within, 0.0)
         # at scale s it is s^2 clipped(x) with x = radius / s; of two such scales the larger leaves hardly a row inside
@@ -83,7 +83,7 @@ class TailLaw:
         return radius / float(LENGTHS[last] * (LENGTHS[1] / LENGTHS[0]) ** part)
 
     def clipped_mean(self, radius: float, end: float) -> float:
-        """Give the mean along a column, from `place`, of the rows up to `end`, clipped to `radius`."""
+        """Return the mean along a column, from `place`, of the rows up to `end`, clipped to `radius`."""
         if self.leaning is None:
             return 0.0
         sums, directions = self.leaning
@@ -93,7 +93,7 @@ class TailLaw:
 
 @cache
 def tail_laws(d: int) -> tuple[TailLaw, ...]:
-    """Give all laws of rows in R^d; the Gaussian comes first."""
+    """Return all laws of rows in R^d; the Gaussian comes first."""
     rows = min(_ROWS, max(_CELLS // d, 1))
     evenly = even_chances(rows)
     columns = [_gamma_column(excess, evenly) for excess in _SKEWED] + [_lognormal_column(sd, evenly) for sd in LOGS]
@@ -138,7 +138,7 @@ def _t(d: int, excess: float) -> TailLaw:
 
 
 def tabulated(excess: float, lengths: np.ndarray, chances: np.ndarray, d: int) -> TailLaw:
-    """Give the law of rows of these lengths (count,), which have these chances; `excess` as `TailLaw` has it."""
+    """Return the law of rows of these lengths (count,), which have these chances; `excess` as `TailLaw` has it."""
     order = np.argsort(lengths)
     lengths, chances = lengths[order], chances[order]
     ends = np.searchsorted(lengths, LENGTHS, side="right")
@@ -147,23 +147,23 @@ def tabulated(excess: float, lengths: np.ndarray, chances: np.ndarray, d: int) -
 
 
 def sums_before(ends: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Give the sums (ends,) of the `values` (count,) before each of these places."""
+    """Return the sums (ends,) of the `values` (count,) before each of these places."""
     return np.asarray(np.append(0.0, np.cumsum(values))[ends])
 
 
 def t_freedom(excess: float) -> float:
-    """Give the degrees of freedom of Student's t whose fourth moment has that excess."""
+    """Return the degrees of freedom of Student's t whose fourth moment has that excess."""
     return 4 + 6 / excess
 
 
 def lognormal_moments(sd: float) -> tuple[float, float]:
-    """Give mean and standard deviation of exp(z) where z is Gaussian with mean 0 and that standard deviation."""
+    """Return mean and standard deviation of exp(z) where z is Gaussian with mean 0 and that standard deviation."""
     w = math.exp(sd * sd)
     return math.sqrt(w), math.sqrt((w - 1) * w)
 
 
 def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """Give quantiles of columns with tails at these chances: (excess of the fourth moment, quantiles) of each."""
+    """Return quantiles of columns with tails at these chances: (excess of the fourth moment, quantiles) of each."""
     from scipy.special import stdtrit
 
     ts = [(excess, np.asarray(stdtrit(t_freedom(excess), chances))) for excess in HEAVY]
@@ -175,7 +175,7 @@ def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
 
 
 def log_mean(logs: np.ndarray) -> float:
-    """Give the logarithm of the mean of exp(logs): of a likelihood over equally likely scales."""
+    """Return the logarithm of the mean of exp(logs): of a likelihood over equally likely scales."""
     most = float(logs.max())
     return most + math.log(float(np.exp(logs - most).mean()))
 

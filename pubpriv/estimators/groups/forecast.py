@@ -15,7 +15,7 @@ from pubpriv.privacy.budgets import Budget, Purse
 
 
 def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of: str) -> Case:
-    """The case of a run whose settings name groups, by that of all rows together; without groups, that itself.
+    """Return the case of a run whose settings name groups, by that of all rows together; without groups, that itself.
 
     Raises:
         InvalidInput: nobody says which groups there are.

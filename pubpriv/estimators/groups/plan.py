@@ -41,7 +41,7 @@ def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> Lif
 
 
 def parts_of(budget: Budget) -> tuple[Budget, Budget]:
-    """What all rows together and the groups may spend of a budget; epsilon is divided as `PureDP.split` does."""
+    """Return what all rows together and the groups may spend of a budget; epsilon is divided as `PureDP.split` does."""
     purse = Purse.of(budget)
     shares = 1 - SHARE, SHARE
     if purse.radial:
@@ -52,12 +52,12 @@ def parts_of(budget: Budget) -> tuple[Budget, Budget]:
 
 
 def group_ask(purse: Purse, by: ByCategory, d: int, spreads: bool) -> Ask:
-    """The question about means, and covariances if `spreads`, with the whole of the purse."""
+    """Return the question about means, and covariances if `spreads`, with the whole of the purse."""
     return _asked(f"{METHOD}/moments", purse, lambda ask: group_question(by, Frame((0.0,) * d), ask, spreads))
 
 
 def weights_ask(purse: Purse, by: ByCategory) -> Ask:
-    """The question about the weights of a mixture; its noise is the same for any number of components."""
+    """Return the question about the weights of a mixture; its noise is the same for any number of components."""
     return _asked(f"{METHOD}/counts", purse, lambda ask: Counts.priced(by, ask.price))
 
 

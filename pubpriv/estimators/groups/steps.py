@@ -69,7 +69,7 @@ class ShrunkGroups:
 
 @step(title="standard coordinates of all rows")
 def group_frame(mean: tuple[float, ...], covariance: Matrix) -> Frame:
-    """The map to coordinates in which all rows together are standard."""
+    """Return the map to coordinates in which all rows together are standard."""
     values, vectors = np.linalg.eigh(np.array(covariance))
     values = np.maximum(values, values.max() * 1e-12)
     return Frame.of(np.array(mean), (vectors / np.sqrt(values)) @ vectors.T)
@@ -92,7 +92,7 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
 
 
 def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
-    """The answer to the question about groups."""
+    """Return the answer to the question about groups."""
     values, noise, frame = answer.values, answer.question.noise(), answer.question.frames[0]
     last = "moment" if spreads else "square"
     return _GroupSums(
@@ -106,7 +106,7 @@ def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
 
 @step(title="draw groups together")
 def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ShrunkGroups:
-    """Means and covariances of groups, each drawn to those of all groups as far as its own errors say; free.
+    """Return means and covariances of groups, each drawn to those of all groups as far as its own errors say; free.
 
     Args:
         found: the answer.
@@ -182,7 +182,7 @@ class _Groups:
         return cls(counts, n, y, seconds, within, center, colour, deviations, found.sds, widening, clipped)
 
     def means(self) -> tuple[Drawn, tuple[np.ndarray, np.ndarray]]:
-        """Means of columns, in sds of all rows, and the parts of their errors by sampling and privacy."""
+        """Return means of columns, in sds of all rows, and the parts of their errors by sampling and privacy."""
         values = self.y @ self.colour.T / self.deviations
         own = np.diag(self.colour @ self.within @ self.colour.T) / self.deviations**2
         sampling = self.widening * np.sqrt(own / self.n[:, None])
@@ -191,7 +191,7 @@ class _Groups:
         return drawn, (drawn.own * sampling, drawn.own * privacy)
 
     def covariances(self, means: Drawn, doubt: float) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-        """Covariances (K, d, d) in the table's units; their errors by sampling, privacy and shrinkage; own weights."""
+        """Return covariances (K, d, d) in the table's units, errors by sampling, privacy and shrinkage, own weights."""
         d = len(self.center)
         moved = means.values * self.deviations @ np.linalg.inv(self.colour).T
         own = np.square(self.sds[1] / self.n) + self.widening**2 * np.trace(self.within) / d / self.n

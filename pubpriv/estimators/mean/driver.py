@@ -47,7 +47,7 @@ def estimate_mean(
     force: bool = False,
     runner: Runner = plain,
 ) -> MeanEstimate:
-    """The mean of private rows.
+    """Estimate the mean of private rows.
 
     Args:
         public: one public row or more of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
@@ -176,7 +176,7 @@ def checked_mean(
     ball: tuple[Any, float] | None = None,
     force: bool = False,
 ) -> tuple[PublicTable, KnownCovariance, Options]:
-    """Public rows, covariance and options fit for `columns`, or a clear error before anything is opened."""
+    """Return public rows, covariance and options fit for `columns`, or a clear error before anything is opened."""
     if method not in _METHODS:
         raise InvalidInput(f"method must be one of {', '.join(_METHODS)}, not {method!r}")
     check_rounds(method, rounds, ball)

@@ -54,7 +54,7 @@ def estimate_mixture(
     budget: BudgetLike | None = None,
     runner: Runner = plain,
 ) -> MixtureEstimate:
-    """A Gaussian mixture of the private rows.
+    """Estimate a Gaussian mixture of the private rows.
 
     Args:
         public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no rows, with the
@@ -186,7 +186,7 @@ def _judged(
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
-    """Public rows fit to be used with `columns` and `settings`, or a clear error before anything is opened."""
+    """Return public rows fit to be used with `columns` and `settings`, or a clear error before anything is opened."""
     table = public_rows(public, columns, settings.method, (KSSU,))
     if settings.method == KSSU:
         return table

@@ -40,7 +40,7 @@ _MOST_ROWS = 5000
 @step(title="public model")
 @one_thread
 def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
-    """The best of `_CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them.
+    """Return the best of `_CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them.
 
     Where all columns count, it is that of their clusters: on heaps of equal rows the densities of Gaussians are without
     limit, and the narrowest model wins.
@@ -77,7 +77,7 @@ def _of_clusters(rows: np.ndarray, labels: np.ndarray, steps: np.ndarray) -> Mix
 @step(title="public starts")
 @one_thread
 def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, ...]:
-    """Public fits in R^d of several shapes, from which private rounds start when components overlap."""
+    """Return public fits in R^d of several shapes, from which private rounds start when components overlap."""
     rows = _rows(public, scaling)
     return tuple(_fit(rows, n_components, setting, n_init=20) for setting in _START_SETTINGS)
 
@@ -85,7 +85,7 @@ def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> t
 @step(title="public start")
 @one_thread
 def pooled_start(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
-    """A public fit whose components share their correlations; see `_pooled`."""
+    """Return a public fit whose components share their correlations; see `_pooled`."""
     return _pooled(_rows(public, scaling), n_components, _TRIES)
 
 

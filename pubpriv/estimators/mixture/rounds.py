@@ -40,7 +40,7 @@ GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
 def settling_rounds(
     worth: Worth, d: int, count: float, covariance_type: str, blank: Blank
 ) -> dict[str, tuple[Fraction, Blank]]:
-    """The rounds before those that measure, if they cost next to nothing; for the arguments see `measuring_rounds`."""
+    """Run the rounds before those that measure, if they cost next to nothing; for arguments see `measuring_rounds`."""
     for share in _SHARES:
         if spectral_noise(worth(float(share)), d, count, covariance_type) < _SETTLES:
             return {f"settle-{number}": (share, blank) for number in range(1, _SETTLING + 1)}
@@ -50,7 +50,7 @@ def settling_rounds(
 def measuring_rounds(
     left: Fraction, worth: Worth, d: int, count: float, covariance_type: str, blank: Blank
 ) -> dict[str, tuple[Fraction, Blank]]:
-    """The last rounds on what is left of the budget: two where the first one's noise is small enough to be worth it.
+    """Run the last rounds on what is left of the budget: two where the noise of the first is small enough for it.
 
     Args:
         left: share of the budget.
@@ -67,7 +67,7 @@ def measuring_rounds(
 
 
 def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
-    """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
+    """Return spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     if covariance_type == "spherical":
         return round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
@@ -75,7 +75,7 @@ def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "ful
 
 
 def spectral_factor(covariance_type: str, d: int) -> float:
-    """Spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
+    """Return spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
     if covariance_type == "spherical":
         return 1.0
     return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
@@ -89,7 +89,7 @@ def round_radius(covariance_type: str, d: int) -> float:
 def round_question(
     covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask
 ) -> LiftedGram | Moments:
-    """The question of a round: count, sum and second moment (spherical: squared norm) of each component's records.
+    """Return the question of a round: count, sum, second moment (spherical: squared norm) of each component's records.
 
     Args:
         covariance_type: as `MixtureSettings` has it.

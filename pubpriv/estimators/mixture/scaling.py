@@ -42,17 +42,17 @@ class Scaling:
     shape: tuple[tuple[float, ...], ...] = ()
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (m, d) in standard coordinates."""
+        """Return rows (m, d) in standard coordinates."""
         rows = (rows - np.array(self.location)) / np.array(self.scale)
         return np.asarray(rows @ np.linalg.inv(self.shape).T if self.shape else rows)
 
     def restore(self, rows: np.ndarray) -> np.ndarray:
-        """Rows (m, d) of standard coordinates in the table's own units: the inverse of `apply`."""
+        """Return rows (m, d) of standard coordinates in the table's own units: the inverse of `apply`."""
         rows = rows @ np.array(self.shape).T if self.shape else rows
         return np.asarray(np.array(self.location) + np.array(self.scale) * rows)
 
     def straight(self, mixture: Mixture) -> Mixture:
-        """A mixture of standard coordinates in those of columns, where each is (x - location) / scale."""
+        """Return a mixture of standard coordinates in those of columns, where each is (x - location) / scale."""
         if not self.shape:
             return mixture
         weights, means, covariances = mixture.arrays
@@ -60,33 +60,33 @@ class Scaling:
         return Mixture.of(weights, means @ shape.T, shape @ covariances @ shape.T)
 
     def undo(self, mixture: Mixture) -> Mixture:
-        """A mixture of standard coordinates in the table's own units."""
+        """Return a mixture of standard coordinates in the table's own units."""
         weights, means, covariances = self.straight(mixture).arrays
         scale = np.array(self.scale)
         return Mixture.of(weights, np.array(self.location) + scale * means, np.outer(scale, scale) * covariances)
 
     def with_one_scale(self) -> "Scaling":
-        """The public means, and one scale for all columns: balls stay balls."""
+        """Return the public means, and one scale for all columns: balls stay balls."""
         scale = np.array(self.scale)
         return replace(self, scale=(float(np.sqrt((scale**2).mean())),) * len(scale))
 
     def frame(self, center: np.ndarray, matrix: np.ndarray) -> Frame:
-        """The frame z = matrix (u - center) as a map of the table's own units."""
+        """Return the frame z = matrix (u - center) as a map of the table's own units."""
         matrix = matrix @ np.linalg.inv(self.shape) if self.shape else matrix
         return Frame.of(self.restore(center), matrix / np.array(self.scale))
 
     def standard(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """(center, matrix) of `frame` in standard coordinates: the inverse of `frame`."""
+        """Return (center, matrix) of `frame` in standard coordinates: the inverse of `frame`."""
         center, matrix = frame.dense()
         matrix = matrix * np.array(self.scale)
         return self.apply(center), matrix @ np.array(self.shape) if self.shape else matrix
 
     def cells(self, mixture: Mixture) -> Cells:
-        """Give each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
+        """Return each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
         return self._cells(mixture, _inverse_root)
 
     def cells_for_lengths(self, mixture: Mixture) -> Cells:
-        """The same cells, for a question of lengths alone: frames turn what they whiten, and are triangular.
+        """Return the same cells, for a question of lengths alone: frames turn what they whiten, and are triangular.
 
         A scan takes less time with them, and a ledger fewer bytes.
         """
@@ -101,7 +101,7 @@ class Scaling:
 
 @step(title="precondition")
 def precondition(public: PublicTable, clusters: int = 0) -> Scaling:
-    """The scaling of public rows (m, d), with a note on every constant or collinear column.
+    """Return the scaling of public rows (m, d), with a note on every constant or collinear column.
 
     It has a `shape` where rows are in at most so many `clusters`, and these are narrow; 0: column by column only.
     """

@@ -136,30 +136,30 @@ class PrivateGaussianMixture(
         return self.fit(curator, public).transform(public)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Posterior probabilities (n, k), as features of a pipeline; `set_output` and their names work as usual."""
+        """Return posterior probabilities (n, k), as features of a pipeline; `set_output` and names work as usual."""
         return self.predict_proba(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Likeliest component (n,) of each row."""
+        """Return likeliest component (n,) of each row."""
         model = self._model()
         return np.asarray(model.predict(self._rows(X)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Posterior probabilities (n, k) of the components."""
+        """Return posterior probabilities (n, k) of the components."""
         model = self._model()
         return np.asarray(model.predict_proba(self._rows(X)))
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """log p(x) of each row (n,), in the data's own units."""
+        """Return log p(x) of each row (n,), in the data's own units."""
         model = self._model()
         return np.asarray(model.score_samples(self._rows(X)))
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002  # scikit-learn's signature
-        """Mean log-likelihood per row, in nats."""
+        """Return mean log-likelihood per row, in nats."""
         return float(self.score_samples(X).mean())
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion on rows, public or held out: lower is better.
+        """Return Bayesian information criterion on rows, public or held out: lower is better.
 
         The model was found by other rows, so it is a comparison of models on these, and not the criterion of a fit.
         """
@@ -167,12 +167,12 @@ class PrivateGaussianMixture(
         return -2 * self.score(rows) * len(rows) + self._n_parameters * float(np.log(len(rows)))
 
     def aic(self, X: Any) -> float:
-        """Akaike information criterion on rows, public or held out: lower is better; see `bic`."""
+        """Return Akaike information criterion on rows, public or held out: lower is better; see `bic`."""
         rows = self._rows_of_fitted(X)
         return -2 * self.score(rows) * len(rows) + 2 * self._n_parameters
 
     def to_sklearn(self) -> GaussianMixture:
-        """Give a fitted `sklearn.mixture.GaussianMixture` with these parameters and the names of the columns.
+        """Return a fitted `sklearn.mixture.GaussianMixture` with these parameters and the names of the columns.
 
         It is plain scikit-learn: its columns are the model's, so a table has to hold `log1p(x)` under that name.
         """
@@ -181,7 +181,7 @@ class PrivateGaussianMixture(
         return model
 
     def sample(self, n_samples: int = 1, seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Synthetic rows (n, d) and their components (n,), by component; post-processing, free."""
+        """Return synthetic rows (n, d) and their components (n,), by component; post-processing, free."""
         model = self._model()
         model.random_state = seed
         rows, labels = model.sample(n_samples)

@@ -124,7 +124,7 @@ def _planned(
     tested = ORDERS / (2 * sd**2)
 
     def masks(loud: float) -> Masks:
-        """Masks that cost less the louder they are, in the shares."""
+        """Return masks that cost less the louder they are, in the shares."""
         sizes = np.divide((weight, mean, covariance / 2), shares, out=np.zeros(3), where=shares > 0) * loud
         return Masks(*map(float, sizes))
 

@@ -17,14 +17,14 @@ _FACTOR = 5
 
 
 def frequencies(k: int, weight: float, alpha: float, beta: float) -> float:
-    """Lemma C.7: max(12 / w, 405 k^2 / (2 alpha^2)) ln(2 k / beta) rows show every weight well enough."""
+    """Return Lemma C.7: max(12 / w, 405 k^2 / (2 alpha^2)) ln(2 k / beta) rows show every weight well enough."""
     return max(12 / weight, 405 * k**2 / (2 * alpha**2)) * math.log(2 * k / beta)
 
 
 def approx_mixture(
     scarce: bool, d: int, k: int, weight: float, epsilon: float, delta: float, alpha: float, beta: float
 ) -> float:
-    """Theorem C.23 (scarce public rows: algorithms 3 to 7), or C.28 (ample: 8 to 10), under (epsilon, delta)-DP.
+    """Return Theorem C.23 (scarce public rows: algorithms 3 to 7), or C.28 (ample: 8 to 10), under (epsilon, delta)-DP.
 
     d^2 ln(k / beta) / (w alpha^2) + (d^2 log(k / delta) + d log^1.5(k / delta)) L / (w alpha epsilon), where L stands
     for polylog(d, k / beta, 1 / alpha, sqrt(k) / epsilon, ln(k / delta)); C.23 adds
@@ -46,7 +46,7 @@ def zcdp_mixture(
     beta: float,
     bounds: tuple[float, float] | None = None,
 ) -> float:
-    """Theorem C.24 (scarce public rows: algorithms 3 to 7), or C.29 (ample: 8 to 10), under rho-zCDP.
+    """Return Theorem C.24 (scarce public rows: algorithms 3 to 7), or C.29 (ample: 8 to 10), under rho-zCDP.
 
     d^2 ln(k / beta) / (w alpha^2) + d^2 polylog(d k / (alpha beta rho)) / (w alpha sqrt(rho)). C.24 adds
     d log(d k log(R) / (alpha beta rho)) / (w alpha sqrt(rho)), d^1.5 k^2.5 / sqrt(rho), and what bounds K and R cost.
@@ -79,7 +79,7 @@ def _range_rows(d: int, k: int, rho: float, beta: float, spread: float, distance
 
 
 def public_rows(scarce: bool, d: int, k: int, weight: float, beta: float) -> float:
-    """m of the same theorems: ln(k / beta) / w where they are scarce, d ln(k / beta) / w where ample.
+    """Return m of the same theorems: ln(k / beta) / w where they are scarce, d ln(k / beta) / w where ample.
 
     Lemma C.7 is asked of public rows too, with its printed constant.
     """
@@ -88,7 +88,7 @@ def public_rows(scarce: bool, d: int, k: int, weight: float, beta: float) -> flo
 
 
 def terrific_ball(d: int, weight: float, epsilon: float, delta: float, beta: float, scales: float) -> float:
-    """KSSU lemma 4.2, with its printed constant: private rows below which no ball is found to split a mixture.
+    """Return KSSU lemma 4.2, with its printed constant: private rows below which no ball is found to split a mixture.
 
     t >= (1000 c^2 / epsilon) n^a sqrt(d) log(n d / beta) log(1 / delta) log log(U / L) with t = n w / 2, c = 5 and
     a = 0.1, solved for n. Every call of the recursion is given epsilon and delta anew, so the mixture costs more.
@@ -113,7 +113,7 @@ def terrific_ball(d: int, weight: float, epsilon: float, delta: float, beta: flo
 def kssu_mixture(
     d: int, k: int, weight: float, epsilon: float, delta: float, alpha: float, beta: float, bounds: float
 ) -> float:
-    """KSSU theorem 1.1 with poly(k) = k^9.06 as in theorem 4.3: RPGMP and PGME, without public rows.
+    """Return KSSU theorem 1.1 with poly(k) = k^9.06 as in theorem 4.3: RPGMP and PGME, without public rows.
 
     (d^2 / (alpha^2 w) + d^2 / (alpha w epsilon) + k^9.06 d^1.5 / (w epsilon)) L, where L stands for
     polylog(d k R (sigma_max / sigma_min) / (alpha beta epsilon delta)); the terms of theorem 4.3 that are of lower
@@ -136,7 +136,7 @@ def kssu_mixture(
 def aggregated_mixture(
     d: int, k: int, weight: float, epsilon: float, delta: float, alpha: float, bounds: float
 ) -> float:
-    """KSSU theorem 5.2: sample and aggregate, for spherical components.
+    """Return KSSU theorem 5.2: sample and aggregate, for spherical components.
 
     (sqrt(k d) + k^1.5) / epsilon log^2(1 / delta) 2^(log* (sqrt(d) R sigma_max / (alpha sigma_min)))
     (d^3 / w^2 + d / (w alpha^2) + k^2 / alpha^2); `bounds` is R sigma_max / sigma_min.

@@ -39,24 +39,24 @@ class _MaskSizes:
 
 
 def parts(epsilon: float, delta: float) -> tuple[float, float]:
-    """Give (epsilon', delta') of the test and the mask: theorem 2.3 promises (2 epsilon', 4 e^epsilon' delta')."""
+    """Return (epsilon', delta') of the test and the mask: theorem 2.3 promises (2 epsilon', 4 e^epsilon' delta')."""
     own = min(epsilon / 2, _PART_EPSILON)
     return own, delta / (4 * math.exp(own))
 
 
 def truncation(epsilon: float, delta: float) -> float:
-    """A epsilon / sensitivity of TLap (definition C.5): its noise is never beyond A."""
+    """Return a epsilon / sensitivity of TLap (definition C.5): its noise is never beyond A."""
     return math.log(1 + math.expm1(epsilon) / (2 * delta))
 
 
 def populous_blocks(epsilon: float, delta: float) -> int:
-    """t of theorem 2.3 for a release that is (epsilon, delta)-DP in all."""
+    """Return t of theorem 2.3 for a release that is (epsilon, delta)-DP in all."""
     own, lost = parts(epsilon, delta)
     return max(6, math.ceil(20 / own * truncation(own, lost)))
 
 
 def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta: float) -> _MaskSizes:
-    """Noise that moves a mixture of k components by at most alpha but for a chance of beta, and its gamma.
+    """Return noise that moves a mixture of k components by at most alpha but for a chance of beta, and its gamma.
 
     The mask is (gamma, epsilon, delta): lemma 5.1, for k = 1 lemma 4.2; gamma is the least of lemmas F.1, F.2 and
     equation (11), whose constants are printed.
@@ -86,7 +86,7 @@ def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta:
 
 
 def populous_mixture(d: int, k: int, weight: float, epsilon: float, delta: float, alpha: float, beta: float) -> float:
-    """Theorem 6.2, and for k = 1 the role of Ashtiani and Liaw 2022: private rows, without public rows or bounds.
+    """Work out theorem 6.2, and for k = 1 the part of Ashtiani and Liaw 2022: private rows, no public rows or bounds.
 
     t blocks, each within gamma / (4 z^2) of the truth in dist_PARAM, so that all are within gamma / (2 z) of each
     other (proof of theorem 2.3), by a learner that knows components. An error of alpha in total variation is one of

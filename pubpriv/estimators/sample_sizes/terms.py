@@ -41,5 +41,5 @@ class Terms:
 
 
 def logarithm(value: float) -> float:
-    """One logarithm in the place of a polylogarithm, never below 1."""
+    """Return one logarithm in the place of a polylogarithm, never below 1."""
     return max(1.0, math.log(value))

@@ -36,7 +36,7 @@ class SampleSize:
 
 
 def for_mean(d: int, terms: Terms) -> tuple[SampleSize, ...]:
-    """Theorem B.2: a mean whose covariance is known, with one public row."""
+    """Return Theorem B.2: a mean whose covariance is known, with one public row."""
     known = d, terms.epsilon, terms.alpha, terms.beta
     if terms.rho is None:
         return (
@@ -48,7 +48,7 @@ def for_mean(d: int, terms: Terms) -> tuple[SampleSize, ...]:
 
 
 def for_gaussian(d: int, terms: Terms) -> tuple[SampleSize, ...]:
-    """Theorems B.5 and B.12, with d + 1 public rows; lemma A.24 (1) and theorem 6.2 of AAL, without any."""
+    """Return Theorems B.5 and B.12, with d + 1 public rows; lemma A.24 (1) and theorem 6.2 of AAL, without any."""
     known = terms.alpha, terms.beta
     if terms.rho is None or terms.delta is None:
         near = _gaussians.preconditioned_pure(d, terms.epsilon, *known)
@@ -70,7 +70,7 @@ def for_gaussian(d: int, terms: Terms) -> tuple[SampleSize, ...]:
 
 
 def for_mixture(d: int, k: int, weight: float, terms: Terms) -> tuple[SampleSize, ...]:
-    """Theorems C.23, C.24, C.28 and C.29, with public rows; those of KSSU and AAL, without any.
+    """Return Theorems C.23, C.24, C.28 and C.29, with public rows; those of KSSU and AAL, without any.
 
     A pure budget has none.
     """

@@ -49,7 +49,7 @@ def check_unit(
 
 
 def check_most(most: int | str) -> int | str:
-    """Give L as a number, or `auto`.
+    """Return L as a number, or `auto`.
 
     Raises:
         InvalidInput: it is neither.
@@ -69,7 +69,7 @@ def made_again(
     executor: Any = None,
     periods: PeriodTerms | None = None,
 ) -> PrivateTable:
-    """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
+    """Return a table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
 
     Raises:
         InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor; no
@@ -107,7 +107,7 @@ def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None
 
 
 def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
-    """The table as the run began with it: nothing is reckoned anew from another number of rows.
+    """Return the table as the run began with it: nothing is reckoned anew from another number of rows.
 
     Args:
         table: that is at hand.
@@ -136,7 +136,7 @@ def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
 
 
 def hash_of(public: PublicTable | str) -> str:
-    """The hash of public rows, or of rows that came from no file.
+    """Return the hash of public rows, or of rows that came from no file.
 
     Raises:
         InvalidInput: a text that is no hash.
@@ -148,7 +148,7 @@ def hash_of(public: PublicTable | str) -> str:
 
 
 def check_room(question: Question, unit: Unit) -> None:
-    """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`.
+    """Check that |total| + noise < LIMIT in every coordinate, where what leaves is clamped: see `questions.base.LIMIT`.
 
     Raises:
         InvalidInput: it may be larger, or the question is about a table with another number of rows.

@@ -10,7 +10,7 @@ from pubpriv.privacy.runs import Run
 
 
 def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | str | None = None) -> Unit:
-    """The unit of a run.
+    """Return the unit of a run.
 
     Args:
         table: what it asks; one with a period names it.

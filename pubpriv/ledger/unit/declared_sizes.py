@@ -42,7 +42,7 @@ class DeclaredSizes:
         return sum(self.persons)
 
     def of(self, persons: float) -> "DeclaredSizes":
-        """So many persons, with the same shares."""
+        """Return so many persons, with the same shares."""
         return DeclaredSizes(self.rows, tuple(count * persons / self.total for count in self.persons))
 
     def counted(self, most: int) -> float:
@@ -50,7 +50,7 @@ class DeclaredSizes:
         return sum(count * min(n, most) for n, count in zip(self.rows, self.persons, strict=True))
 
     def effective(self, most: int) -> float:
-        """As many independent rows would tell as much, at least: those of one person are taken to be copies."""
+        """Return as many independent rows would tell as much, at least: those of one person are taken to be copies."""
         squares = sum(count * min(n, most) ** 2 for n, count in zip(self.rows, self.persons, strict=True))
         return self.counted(most) ** 2 / squares
 

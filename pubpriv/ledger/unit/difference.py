@@ -32,7 +32,7 @@ _POSSIBLE = 0.02 * 2.0 ** np.arange(7)
 
 
 def asked(purse: Purse, public: np.ndarray, sizes: Sizes) -> dict[str, PerPerson]:
-    """The two questions, or none, where noise lets no more than one row of a person count, whatever they say.
+    """Return the two questions, or none, where noise lets no more than one row of a person count, whatever they say.
 
     Args:
         purse: of the run.
@@ -60,7 +60,7 @@ def _most_telling(sizes: Sizes) -> int:
 
 
 def differences(sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np.ndarray]) -> Differences:
-    """Tell how many standard deviations means of rows that count and of rows left out may differ, with their chances.
+    """Return how many standard deviations means of rows that count and of rows left out may differ, with their chances.
 
     A difference is taken to be that of each column by a normal law, so that what was seen of a column is normal too.
 

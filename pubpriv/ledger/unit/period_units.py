@@ -78,7 +78,7 @@ class RowsOfPeriod:
         return 1 if self._known is None else math.ceil(self._known.rows + 8 * self._known.sd)
 
     def asked(self, question: Any) -> Question:
-        """Give the question as rows of the period answer it.
+        """Return the question as rows of the period answer it.
 
         Raises:
             InvalidInput: a question that is no sum over records.
@@ -96,7 +96,7 @@ class RowsOfPeriod:
             raise InvalidInput(f"a {type(whole(question)).__name__} is asked where the unit of the dataset is a person")
 
     def answered(self, question: Question) -> Question:
-        """The question within, which has the noise of what was answered."""
+        """Return the question within, which has the noise of what was answered."""
         return whole(question)  # type: ignore[no-any-return]
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:  # noqa: ARG002
@@ -117,11 +117,11 @@ class RowsOfPeriod:
         self._read()
 
     def purse(self, purse: Purse) -> Purse:
-        """All of it: questions that cost more in a period are asked with more noise."""
+        """Return all of it: questions that cost more in a period are asked with more noise."""
         return purse
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Rows of the period, each its own person."""
+        """Return rows of the period, each its own person."""
         return _reading(self._table, self._run, self._period, remembered, shared)
 
 
@@ -152,7 +152,7 @@ class PersonsInPeriod:
         return self._unit.bounds
 
     def asked(self, question: Any) -> Question:
-        """The question as each person answers it with the rows of the period."""
+        """Return the question as each person answers it with the rows of the period."""
         asked: Any = self._unit.asked(question)  # InPeriod checks its kind
         return InPeriod(asked, self._period)
 
@@ -162,7 +162,7 @@ class PersonsInPeriod:
         self._unit.check_stored(whole(question))
 
     def answered(self, question: Question) -> Question:
-        """The question as a driver asked it."""
+        """Return the question as a driver asked it."""
         return self._unit.answered(whole(question))
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
@@ -170,16 +170,16 @@ class PersonsInPeriod:
         self._unit.open(release, budget, public)
 
     def purse(self, purse: Purse) -> Purse:
-        """One L^2-th; see `PersonUnit.purse`."""
+        """Return one L^2-th; see `PersonUnit.purse`."""
         return self._unit.purse(purse)
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Weighted rows of the period, or persons who have some."""
+        """Return weighted rows of the period, or persons who have some."""
         return _reading(self._table, self._run, self._period, remembered, shared)
 
 
 def first_of_period(purse: Purse) -> tuple[Question, Purse]:
-    """How many rows there are, which a run asks before its first method, and what that leaves.
+    """Return how many rows there are, which a run asks before its first method, and what that leaves.
 
     Args:
         purse: all of the run.
@@ -189,7 +189,7 @@ def first_of_period(purse: Purse) -> tuple[Question, Purse]:
 
 
 def of_rows(question: Any, period: str) -> Question:
-    """The question as rows of a period answer it, where the unit is a row.
+    """Return the question as rows of a period answer it, where the unit is a row.
 
     Raises:
         InvalidInput: a question that is no sum over records.

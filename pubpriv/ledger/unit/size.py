@@ -68,7 +68,7 @@ class Size:
         return max(2, round(self.persons[0]))
 
     def counted(self, count: float, sd: float, doubt: float, least: float) -> float:
-        """How many rows have no missing or infinite value, by one more released count of them.
+        """Return how many rows have no missing or infinite value, by one more released count of them.
 
         Where n is exact: n, unless the count is clearly less. Where it was released itself, of such rows alone, the
         mean of both by their noise: a number that is too low by 3% does more harm than all other noise.
@@ -87,14 +87,14 @@ class Size:
         return max(share * count + (1 - share) * self.rows, least)
 
     def widened(self, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Standard errors, {number: {"sampling": array, ...}}, with those of sampling for rows that are alike."""
+        """Return standard errors, {number: {"sampling": array, ...}}, those of sampling for rows that are alike."""
         return {
             name: {source: sd * self.widening if source == "sampling" else sd for source, sd in parts.items()}
             for name, parts in errors.items()
         }
 
     def provenance(self) -> dict[str, Any]:
-        """What a model file says of it."""
+        """Return what a model file says of it."""
         period = {} if self.period is None else {"period": self.period}
         if self.persons is None and self.period is None:
             return {"n_private": self.rows}
@@ -111,14 +111,14 @@ class Size:
 
 
 def effective_rows(rows: int, persons: float, bins: tuple[float, ...], most: int) -> float:
-    """n_L^2 / sum_p min(n_p, L)^2, at least about: rows of one person are taken to be copies of each other."""
+    """Return n_L^2 / sum_p min(n_p, L)^2, at least about: rows of one person are taken to be copies of each other."""
     ends = (*SIZES, most)
     squares = sum(max(count, 0.0) * min(end, most) ** 2 for count, end in zip(bins, ends, strict=True)) if bins else 0.0
     return min(float(rows), rows**2 / max(squares, persons if most == 1 else 0.0, 1.0))
 
 
 def grain_for(rows: float) -> int:
-    """The largest power of two up to 64 at which sums of squares over so many rows, twice over, fit the totals."""
+    """Return the largest power of two up to 64 at which sums of squares over twice so many rows fit the totals."""
     grain = MOST_WEIGHT
     while grain > 1 and 2 * rows * grain * GRID**2 >= LIMIT:
         grain //= 2
@@ -147,15 +147,15 @@ class Sizes:
         return [(count if count > _SEEN * self.sd else 0.0, n) for count, n in zip(self.bins, rows, strict=True)]
 
     def counted(self, most: float = math.inf) -> float:
-        """Rows that count, with L = `most`."""
+        """Return rows that count, with L = `most`."""
         return sum(count * min(n, most) for count, n in self._each) or 1.0
 
     def effective(self, most: int) -> float:
-        """As many independent rows would tell as much, at least: those of one person are taken to be copies."""
+        """Return as many independent rows would tell as much, at least: those of one person are taken to be copies."""
         return self.counted(most) ** 2 / (sum(count * min(n, most) ** 2 for count, n in self._each) or 1.0)
 
     def rows_that_pay(self, d: int, rho: float, differences: Differences = UNASKED) -> int:
-        """L whose error has the least logarithm in the mean: it exceeds that of the best L by the smallest factor.
+        """Choose the L whose error has the least logarithm in the mean: it exceeds the best by the smallest factor.
 
         The error is of noise, sampling and what is left of the rows of persons with more. Noise is that of a covariance
         and a mean by clipped moments, relative; sampling that of rows of which a person's are half alike. More than one

@@ -57,13 +57,13 @@ class Unit(Protocol):
         """Tell whether questions are taken that are no sums over records; see `PerPerson`."""
 
     def asked(self, question: Any) -> Question:
-        """The question as the table is asked."""
+        """Return the question as the table is asked."""
 
     def check_stored(self, question: Question) -> None:
         """Refuse a stored question that does not protect the unit."""
 
     def answered(self, question: Question) -> Question:
-        """The question as a driver asked it."""
+        """Return the question as a driver asked it."""
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
         """Ask what has to be known before a method begins, which may spend `budget`.
@@ -75,10 +75,10 @@ class Unit(Protocol):
         """
 
     def purse(self, purse: Purse) -> Purse:
-        """What a driver may spend on its questions, which it prices for rows."""
+        """Return what a driver may spend on its questions, which it prices for rows."""
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """What scans read, by question.
+        """Return what scans read, by question.
 
         Args:
             remembered: rows of a small table are kept in memory.
@@ -110,7 +110,7 @@ class RowUnit:
         return self.size.rows
 
     def asked(self, question: Any) -> Question:
-        """Give the question as it is.
+        """Return the question as it is.
 
         Raises:
             InvalidInput: it is one of tables whose unit is a person.
@@ -124,18 +124,18 @@ class RowUnit:
         self.asked(question)
 
     def answered(self, question: Question) -> Question:
-        """Give the question as it was asked."""
+        """Return the question as it was asked."""
         return question
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
         """Ask nothing: the number of rows is public."""
 
     def purse(self, purse: Purse) -> Purse:
-        """Give all of it."""
+        """Return all of it."""
         return purse
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:  # noqa: ARG002
-        """The table, with its blocks remembered if that is wanted and it is small."""
+        """Return the table, with its blocks remembered if that is wanted and it is small."""
         table = remembering(self._table) if remembered else self._table
         return lambda _: table
 
@@ -175,7 +175,7 @@ class PersonUnit:
         return math.ceil((size.rows + 8 * size.sd) / (size.most or 1))
 
     def asked(self, question: Any) -> Question:
-        """Give the question as each person answers it.
+        """Return the question as each person answers it.
 
         Raises:
             InvalidInput: a question that is no sum over records.
@@ -198,7 +198,7 @@ class PersonUnit:
             )
 
     def answered(self, question: Question) -> Question:
-        """The question within, which has the units and the noise of what was answered."""
+        """Return the question within, which has the units and the noise of what was answered."""
         weighed = without_law(question)
         if not isinstance(weighed, PerPerson):
             return question
@@ -235,11 +235,11 @@ class PersonUnit:
             )
 
     def purse(self, purse: Purse) -> Purse:
-        """What is left of it for rows; see `purse_of_rows`."""
+        """Return what is left of it for rows; see `purse_of_rows`."""
         return purse_of_rows(purse, int(self.size.most or 1))
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Weighted rows, or persons."""
+        """Return weighted rows, or persons."""
         most_bytes = MOST_BYTES if remembered else 0
         if shared and self._run.name:
             return PersonTable.of_run(self._table, self._run.name, most_bytes).asked
@@ -294,7 +294,7 @@ def _values(question: Question, answer: dict[str, list[int]]) -> Any:
 
 
 def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], Purse]:
-    """What a run asks before its first method, by label, and what that leaves.
+    """Return what a run asks before its first method, by label, and what that leaves.
 
     Args:
         purse: all of the run.
@@ -307,7 +307,7 @@ def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], P
 
 
 def per_person(question: Any, most: int, grain: int) -> Question:
-    """The question as each person answers it, under the law of its noise; one that is no sum with one row of theirs.
+    """Return the question as each person answers it, under the law of its noise; what is no sum takes one row.
 
     Raises:
         InvalidInput: a question that is neither.
@@ -325,12 +325,12 @@ def per_person(question: Any, most: int, grain: int) -> Question:
 
 
 def purse_of_rows(purse: Purse, most: int) -> Purse:
-    """What questions may be priced at for rows: each costs L^2 times as much, or L times where epsilon adds up."""
+    """Return what questions may be priced at for rows: each costs L^2 times as much, L times where epsilon adds up."""
     return replace(purse, units=purse.units // (most if purse.radial else most**2))
 
 
 def auto_rows(sizes: Sizes, d: int, purse: Purse, differences: Differences = UNASKED) -> int:
-    """L by released or declared sizes; post-processing.
+    """Return L by released or declared sizes; post-processing.
 
     Args:
         sizes: persons by number of rows.

@@ -28,16 +28,16 @@ class Amount:
         return Amount(self.main - other.main, self.delta - other.delta)
 
     def fits(self, room: "Amount") -> bool:
-        """Tell whether both parts fit."""
+        """Return whether both parts fit."""
         return self.main <= room.main and self.delta <= room.delta
 
     def to_json(self) -> dict[str, str]:
-        """Integers as decimal text."""
+        """Return integers as decimal text."""
         return {"main": str(self.main), "delta": str(self.delta)}
 
     @classmethod
     def from_json(cls, data: dict[str, str]) -> "Amount":
-        """What `to_json` wrote.
+        """Return what `to_json` wrote.
 
         Raises:
             ValueError: it is anything but decimal digits.

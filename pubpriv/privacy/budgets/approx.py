@@ -102,7 +102,7 @@ class ApproximateDP(Budget):
         return Amount(mu_squared_units(Fraction(self.epsilon), delta - failure), floor_units(failure, DELTA_UNIT))
 
     def describe(self) -> str:
-        """`(4, 1e-06)-DP`."""
+        """Return `(4, 1e-06)-DP`."""
         return f"({float(self.epsilon):g}, {float(self.delta):g})-DP"
 
     @property
@@ -116,7 +116,7 @@ class ApproximateDP(Budget):
         return epsilon_gaussian(Fraction(amount.main, UNIT), continuous)
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller is known
-        """Tell epsilon and delta."""
+        """Return epsilon and delta."""
         numbers = {"epsilon": float(self.epsilon), "delta": float(self.delta)}
         return {"kind": self.kind, "text": self.describe(), **numbers}
 
@@ -131,7 +131,7 @@ class ApproximateDP(Budget):
         return [erf(sqrt((units + 1) / UNIT / 8)) + 2 * delta]
 
     def price_gaussian(self, event: GaussianEvent) -> Amount:
-        """mu^2, and what its discreteness may take of delta.
+        """Return mu^2, and what its discreteness may take of delta.
 
         Raises:
             InvalidInput: a standard deviation is below 2^20.
@@ -142,29 +142,29 @@ class ApproximateDP(Budget):
         return super().price_gaussian(event) + Amount(0, ceil_units(failure, DELTA_UNIT))
 
     def price_threshold(self, event: ThresholdEvent) -> Amount:
-        """The price of its Gaussian part, and what its threshold may take of delta; part (iii) of the proof."""
+        """Return the price of its Gaussian part, and what its threshold may take of delta; part (iii) of the proof."""
         failure = tail_factor(Fraction(self.epsilon)) * event.tail()
         return self.price_gaussian(event.gaussian) + Amount(0, ceil_units(failure, DELTA_UNIT))
 
     def tails_within(self, reserve: int) -> Fraction:
-        """What (1 + e^epsilon) goes into the reserve."""
+        """Return what (1 + e^epsilon) goes into the reserve."""
         return Fraction(reserve, DELTA_UNIT) / tail_factor(Fraction(self.epsilon))
 
     @classmethod
     def pure_cost(cls, epsilon: Fraction) -> Fraction:
-        """(2 Phi^-1(e^epsilon / (1 + e^epsilon)))^2."""
+        """Return (2 Phi^-1(e^epsilon / (1 + e^epsilon)))^2."""
         return pure_as_mu_squared(epsilon)
 
     @classmethod
     def pure_worth(cls, room: float) -> float:
-        """The epsilon of randomised response that is as hard to test as a Gaussian at mu^2 = the room."""
+        """Return the epsilon of randomised response that is as hard to test as a Gaussian at mu^2 = the room."""
         from statistics import NormalDist
 
         tail = NormalDist().cdf(-sqrt(room) / 2)
         return log1p(-tail) - log(tail) if tail > 0 else 0.0
 
     def cap_since(self, registered: Budget) -> Amount:
-        """The cap of a raised budget, its failure reserve in the terms of the budget first registered.
+        """Return the cap of a raised budget, its failure reserve in the terms of the budget first registered.
 
         Failure terms are 1 + e^epsilon, or twice that, times total variations, with the epsilon of the guarantee.
         Charges keep the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the
@@ -187,7 +187,7 @@ class ApproximateDP(Budget):
         return [f"approx:{self.rounded_down(largest * factor)},{delta}" for factor in (1, 0.9999, 0.99)]
 
     def size_worth(self, rho: float) -> float:
-        """The epsilon at the same delta, by bisection in its logarithm, to 1%."""
+        """Return the epsilon at the same delta, by bisection in its logarithm, to 1%."""
         low, high = log(self.searched[0]), log(_LARGEST_EPSILON)
         while high - low > 0.01:
             middle = (low + high) / 2

@@ -63,11 +63,11 @@ class Budget(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """The promise in a word, as `0.5-zCDP`."""
+        """Return the promise in a word, as `0.5-zCDP`."""
 
     @abstractmethod
     def as_epsilon(self, amount: Amount) -> float:
-        """The epsilon that `amount` guarantees at `report_delta`, rounded up.
+        """Return the epsilon that `amount` guarantees at `report_delta`, rounded up.
 
         For a cap or an allotment this is its guarantee. For what is spent it is a figure so far, which is no
         guarantee for a ledger that goes on (only the cap is): stopping when it looks good is a choice made after
@@ -76,7 +76,7 @@ class Budget(ABC):
 
     @abstractmethod
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:
-        """What the budget promises, in plain numbers and a sentence: the part of a report that people sign.
+        """Return what the budget promises, in plain numbers and a sentence: the part of a report that people sign.
 
         Args:
             events: all charges of a run, where the budget is a run's and they are known.
@@ -85,7 +85,7 @@ class Budget(ABC):
     @classmethod
     @abstractmethod
     def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:
-        """Bounds on the total variation between what is released of two neighbours, beside that of (epsilon, delta).
+        """Bound the total variation between what is released of two neighbours, beside the bound of (epsilon, delta).
 
         Args:
             guarantee: as `guarantee` puts it.
@@ -95,7 +95,7 @@ class Budget(ABC):
     # -- what an event costs in it
 
     def price(self, event: Event) -> Amount:
-        """What `event` costs in this currency, exact and rounded up; never nothing.
+        """Return what `event` costs in this currency, exact and rounded up; never nothing.
 
         Raises:
             InvalidInput: the event has no price here.
@@ -105,7 +105,7 @@ class Budget(ABC):
         return self.price_gaussian(event) if isinstance(event, GaussianEvent) else self.price_pure(event.epsilon)
 
     def price_threshold(self, event: ThresholdEvent) -> Amount:  # noqa: ARG002 - a kind that has a delta prices it
-        """The price of counts that leave above a threshold: it fails at times, and here nothing may fail.
+        """Return the price of counts that leave above a threshold: it fails at times, and here nothing may fail.
 
         Raises:
             InvalidInput: it has none here.
@@ -116,11 +116,11 @@ class Budget(ABC):
         )
 
     def tails_within(self, reserve: int) -> Fraction:  # noqa: ARG002
-        """The sum of `ThresholdEvent.tail` that `reserve`, in units of delta, pays for; 0 where they have no price."""
+        """Return the sum of `ThresholdEvent.tail` that `reserve` (units of delta) buys; 0 where they have no price."""
         return Fraction(0)
 
     def price_gaussian(self, event: GaussianEvent) -> Amount:
-        """The price of Gaussian noise: rho = mu^2 / 2, rounded up to a unit, times `gaussian_units`.
+        """Return the price of Gaussian noise: rho = mu^2 / 2, rounded up to a unit, times `gaussian_units`.
 
         So mu^2 is rounded up to an *even* number of units: both currencies round at the same points, and `hold_on`
         needs no reserve.
@@ -131,22 +131,22 @@ class Budget(ABC):
         return Amount(self.gaussian_step() * ceil_units(event.squared_distance / 2))
 
     def price_pure(self, epsilon: Fraction) -> Amount:
-        """The price of any epsilon-DP mechanism."""
+        """Return the price of any epsilon-DP mechanism."""
         return Amount(ceil_units(self.pure_cost(epsilon)))
 
     @classmethod
     @abstractmethod
     def pure_cost(cls, epsilon: Fraction) -> Fraction:
-        """What any epsilon-DP mechanism costs in this currency, not less."""
+        """Return what any epsilon-DP mechanism costs in this currency, not less."""
 
     @classmethod
     @abstractmethod
     def pure_worth(cls, room: float) -> float:
-        """Tell about the largest epsilon whose `pure_cost` is `room`: a guess, to be checked against a price."""
+        """Return about the largest epsilon whose `pure_cost` is `room`: a guess, to be checked against a price."""
 
     @classmethod
     def gaussian_step(cls) -> int:
-        """`gaussian_units`, where Gaussians have a price.
+        """Return `gaussian_units`, where Gaussians have a price.
 
         Raises:
             InvalidInput: they have none.
@@ -157,14 +157,14 @@ class Budget(ABC):
 
     @classmethod
     def squared_distance(cls, units: int) -> Fraction:
-        """mu^2 that `units` pay for; see `price_gaussian`."""
+        """Return mu^2 that `units` pay for; see `price_gaussian`."""
         return Fraction(2 * (units // cls.gaussian_step()), UNIT)
 
     # -- how a run splits its allotment over the steps of a method
 
     @classmethod
     def split(cls, units: int, shares: Sequence[Fraction], crowd: Fraction = Fraction(1)) -> list[int]:  # noqa: ARG003
-        """Parts of `units` that each pay for something: multiples of a step, the last takes the rest.
+        """Return parts of `units` that each pay for something: multiples of a step, the last takes the rest.
 
         Args:
             units: of the whole.
@@ -177,22 +177,22 @@ class Budget(ABC):
 
     @classmethod
     def part(cls, units: int, squared_distance: Fraction) -> int:
-        """How many of `units` pay for that distance."""
+        """Return how many of `units` pay for that distance."""
         return int(units * squared_distance / cls.squared_distance(units))
 
     @classmethod
     def divided(cls, squared_distance: float, shares: Sequence[float], crowd: float = 1.0) -> list[float]:  # noqa: ARG003
-        """As `split`, of the squared distance that a whole run pays for, unrounded: for predictions."""
+        """Return as `split`, of the squared distance that a whole run pays for, unrounded: for predictions."""
         return [share * squared_distance for share in shares]
 
     # -- what a run holds of a ledger
 
     def cap_since(self, registered: "Budget") -> Amount:  # noqa: ARG002 - a kind whose prices depend on it says how
-        """The cap of this budget, raised from the one first registered, in whose terms charges are priced for ever."""
+        """Return the cap of this budget, raised from the one first registered, in whose terms charges stay priced."""
         return self.cap
 
     def hold_on(self, ledger: "Budget", cap: Amount | None = None, room: Amount | None = None) -> Amount:  # noqa: ARG002
-        """The whole of this allotment in the ledger's currency, so that whatever fits the allotment fits the hold.
+        """Return all of this allotment in the ledger's currency, so that whatever fits the allotment fits the hold.
 
         Runs charge Gaussians only, unless their allotment is pure (`PureDP.hold_on`). A Gaussian costs g r units of
         a currency, g its `gaussian_units` and r an integer, the same in every currency (`price_gaussian`). With g
@@ -242,10 +242,10 @@ class Budget(ABC):
 
     @abstractmethod
     def texts_within(self, units: int, ledger: "Budget") -> list[str]:
-        """Allotments of this kind whose hold on `ledger` should be at most `units`, as written, best first."""
+        """Return allotments of this kind whose hold on `ledger` should be at most `units`, as written, best first."""
 
     def largest_within(self, units: int, ledger: "Budget") -> int:
-        """The largest cap of an all-Gaussian allotment whose hold on `ledger` is at most `units` (`hold_on`)."""
+        """Return the largest cap of an all-Gaussian allotment whose hold on `ledger` is at most `units` (`hold_on`)."""
         return ((units + 1) * self.gaussian_units - 1) // ledger.gaussian_units
 
     # -- how it is written
@@ -256,7 +256,7 @@ class Budget(ABC):
         return {"kind": self.kind, **values}
 
     def written(self, size: str | None = None) -> str:
-        """As `parse_budget` reads it, to six digits: `zcdp:0.5`.
+        """Return as `parse_budget` reads it, to six digits: `zcdp:0.5`.
 
         Args:
             size: another epsilon or rho than its own.
@@ -265,7 +265,7 @@ class Budget(ABC):
         return f"{self.kind}:{','.join([size or values[0], *values[1:]])}"
 
     def resized(self, size: float) -> Self:
-        """The same kind with another epsilon or rho, all else as it is written."""
+        """Return the same kind with another epsilon or rho, all else as it is written."""
         make: Any = type(self)
         resized: Self = make(f"{size:.12f}", *(getattr(self, name) for name in self.parameters[1:]))
         return resized
@@ -281,7 +281,7 @@ class Budget(ABC):
 
     @abstractmethod
     def size_worth(self, rho: float) -> float:
-        """Tell about the smallest epsilon or rho, all else as it is, that pays for Gaussians of `rho` in all.
+        """Return about the smallest epsilon or rho, all else as it is, that pays for Gaussians of `rho` in all.
 
         Raises:
             InvalidInput: Gaussians have no price here.

@@ -16,7 +16,7 @@ _GRAMMAR = f"{', '.join(_SPELLINGS[:-1])} or {_SPELLINGS[-1]} (for example zcdp:
 
 
 def parse_budget(text: str) -> Budget:
-    """The budget that `text` writes: `pure:1`, `zcdp:0.5`, `approx:1,1e-6`.
+    """Return the budget that `text` writes: `pure:1`, `zcdp:0.5`, `approx:1,1e-6`.
 
     Raises:
         InvalidInput: anything else, with the grammar.
@@ -41,7 +41,7 @@ BudgetLike = Budget | str
 
 
 def budget_of(given: BudgetLike) -> Budget:
-    """Give back a budget, or the one that a text writes; see `parse_budget`.
+    """Return back a budget, or the one that a text writes; see `parse_budget`.
 
     Raises:
         InvalidInput: another text, or neither of both.
@@ -54,7 +54,7 @@ def budget_of(given: BudgetLike) -> Budget:
 
 
 def budget_from_json(data: dict[str, str]) -> Budget:
-    """What `Budget.to_json` wrote."""
+    """Return what `Budget.to_json` wrote."""
     values = {name: stored_fraction(value) for name, value in data.items() if name != "kind"}
     return _made(KINDS[data["kind"]], **values)
 

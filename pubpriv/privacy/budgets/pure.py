@@ -54,40 +54,40 @@ class PureDP(Budget):
         return Fraction(0)
 
     def describe(self) -> str:
-        """`1-DP (pure)`."""
+        """Return `1-DP (pure)`."""
         return f"{float(self.epsilon):g}-DP (pure)"
 
     def as_epsilon(self, amount: Amount) -> float:
-        """The amount itself: it is an epsilon."""
+        """Return the amount itself: it is an epsilon."""
         return float(Fraction(amount.main, UNIT))
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller follows
-        """Tell the guarantee: epsilon, whatever was asked."""
+        """Return the guarantee: epsilon, whatever was asked."""
         return {"kind": self.kind, "text": self.describe(), "epsilon": float(self.epsilon)}
 
     @classmethod
     def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:  # noqa: ARG003
-        """None: randomised response reaches that of (epsilon, 0)."""
+        """Return none: randomised response reaches that of (epsilon, 0)."""
         return []
 
     @classmethod
     def pure_cost(cls, epsilon: Fraction) -> Fraction:
-        """epsilon itself."""
+        """Return epsilon itself."""
         return epsilon
 
     @classmethod
     def pure_worth(cls, room: float) -> float:
-        """The room itself."""
+        """Return the room itself."""
         return room
 
     @classmethod
     def squared_distance(cls, units: int) -> Fraction:
-        """epsilon^2 that `units` pay for: a radial event rounds its epsilon up to a unit, and not further."""
+        """Return epsilon^2 that `units` pay for: a radial event rounds its epsilon up to a unit, and not further."""
         return Fraction(units, UNIT) ** 2
 
     @classmethod
     def split(cls, units: int, shares: Sequence[Fraction], crowd: Fraction = Fraction(1)) -> list[int]:
-        """Parts of share^(2/3) / crowd of `units`, the last takes the rest.
+        """Return parts of share^(2/3) / crowd of `units`, the last takes the rest.
 
         Shares are said of Gaussian steps, whose variances fall with their part of rho: sum a_i / rho_i is least, for a
         sum of rho_i that is given, where rho_i is in proportion to a_i^(1/2). Variances of radial steps fall with
@@ -103,17 +103,17 @@ class PureDP(Budget):
 
     @classmethod
     def part(cls, units: int, squared_distance: Fraction) -> int:
-        """epsilon, rounded down."""
+        """Return epsilon, rounded down."""
         return min(units, isqrt(int(squared_distance * UNIT**2)))
 
     @classmethod
     def divided(cls, squared_distance: float, shares: Sequence[float], crowd: float = 1.0) -> list[float]:
-        """As `split`, unrounded."""
+        """Return as `split`, unrounded."""
         parts = [share ** (2 / 3) / crowd for share in shares[:-1]]
         return [squared_distance * part**2 for part in (*parts, max(1 - sum(parts), 0.0))]
 
     def hold_on(self, ledger: Budget, cap: Amount | None = None, room: Amount | None = None) -> Amount:
-        """The whole of this allotment in the ledger's currency; see `Budget.hold_on`.
+        """Return the whole of this allotment in the ledger's currency; see `Budget.hold_on`.
 
         A pure charge of e costs f(e), f superadditive with f(0) = 0, so sum f(e_i) <= f(sum e_i); but each is
         rounded up by less than two units, so 4096 units are held beside f(A) where `room` has them. Pure charges

@@ -35,7 +35,7 @@ class Purse:
         return cls(budget.cap.main, budget.kind, budget.tails_within(budget.cap.delta))
 
     def split(self, shares: list[Fraction], crowd: Fraction = Fraction(1)) -> list[Fraction]:
-        """Squared distances (mu^2, or epsilon^2) that the steps may cost: integer units each, the last takes the rest.
+        """Return squared distances (mu^2, or epsilon^2) that steps may cost: integer units, the last takes the rest.
 
         Args:
             shares: of steps with Gaussian noise; a pure run divides epsilon as these divide rho (`PureDP.split`).
@@ -47,7 +47,7 @@ class Purse:
         return [self.squared_distance(part) for part in parts]
 
     def squared_distance(self, units: int) -> Fraction:
-        """mu^2 that `units` pay for, or epsilon^2: 2 rho under zCDP; mu^2 is paid in twos (`Budget.price_gaussian`)."""
+        """Return what `units` pay for: mu^2 (2 rho under zCDP; paid in twos, `Budget.price_gaussian`) or epsilon^2."""
         return KINDS[self.kind].squared_distance(units)
 
     def part(self, squared_distance: Fraction) -> "Purse":
@@ -56,7 +56,7 @@ class Purse:
         return Purse(KINDS[self.kind].part(self.units, squared_distance), self.kind, tails)
 
     def distance(self, cells: int) -> Fraction:
-        """How far above nothing, in sds of the noise, a threshold lies that as many as `cells` cells might pass alone.
+        """Return how far above nothing, in sds of noise, a threshold lies that `cells` cells might pass alone.
 
         Over all questions of a method; a tenth of what the purse pays for is left to the discreteness of all noise.
 
@@ -78,11 +78,11 @@ class Purse:
         return float(self.squared_distance(self.units)) / 2
 
     def rhos(self, shares: Sequence[float]) -> list[float]:
-        """mu^2 / 2 or epsilon^2 / 2 of all steps with these shares, as `split` divides them, for predictions."""
+        """Return mu^2 / 2 or epsilon^2 / 2 of all steps with these shares, as `split` divides them, for predictions."""
         return [part / 2 for part in KINDS[self.kind].divided(2 * self.rho, shares)]
 
     def worth(self, share: float, crowd: float) -> float:
-        """mu^2 / 2 or epsilon^2 / 2 of one step with this share, which is not the last one."""
+        """Return mu^2 / 2 or epsilon^2 / 2 of one step with this share, which is not the last one."""
         return KINDS[self.kind].divided(2 * self.rho, (share, 0.0), crowd)[0] / 2
 
     @property

@@ -59,7 +59,7 @@ class ZeroConcentratedDP(Budget):
         return REPORT_DELTA
 
     def describe(self) -> str:
-        """`0.5-zCDP`."""
+        """Return `0.5-zCDP`."""
         return f"{float(self.rho):g}-zCDP"
 
     def as_epsilon(self, amount: Amount) -> float:
@@ -67,7 +67,7 @@ class ZeroConcentratedDP(Budget):
         return _epsilon_zcdp(Fraction(amount.main, UNIT), REPORT_DELTA)
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:
-        """Tell rho, the epsilon that it implies and, where there is one, a smaller epsilon of a run.
+        """Return rho, the epsilon that it implies and, where there is one, a smaller epsilon of a run.
 
         A zCDP budget implies an epsilon at delta = 1e-6, whatever is charged to it (Canonne-Kamath-Steinke). Of a run
         whose charges are known and all Gaussian a smaller one is given too: charges sum to mu^2 <= 2 rho, which is
@@ -99,12 +99,12 @@ class ZeroConcentratedDP(Budget):
 
     @classmethod
     def pure_cost(cls, epsilon: Fraction) -> Fraction:
-        """epsilon tanh(epsilon / 2)."""
+        """Return epsilon tanh(epsilon / 2)."""
         return pure_as_rho(epsilon)
 
     @classmethod
     def pure_worth(cls, room: float) -> float:
-        """The epsilon whose epsilon tanh(epsilon / 2) is the room, by bisection."""
+        """Return the epsilon whose epsilon tanh(epsilon / 2) is the room, by bisection."""
         low, high = 0.0, 2.0 + room + sqrt(2 * room)
         for _ in range(100):
             middle = (low + high) / 2
@@ -116,7 +116,7 @@ class ZeroConcentratedDP(Budget):
         return [self.written(to_text(self.largest_within(units, ledger)))] if ledger.gaussian_units else []
 
     def size_worth(self, rho: float) -> float:
-        """rho itself."""
+        """Return rho itself."""
         return rho
 
 

@@ -84,7 +84,7 @@ class Access:
         self._anchors = {**self._anchors, **reached}
 
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
-        """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
+        """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has it all."""
         with self.database.transaction(write=False) as connection:
             return lacking(connection, ends)
 

@@ -84,7 +84,7 @@ def save(path: Path, rows: _Rows, ends: Mapping[str, End], at: str, version: str
 
 
 def ends(path: Path) -> dict[str, End]:
-    """Where the chains of a bundle end, from its first and last lines alone.
+    """Return where the chains of a bundle end, from its first and last lines alone.
 
     Raises:
         InvalidInput: no file, or no bundle.
@@ -101,7 +101,7 @@ def ends(path: Path) -> dict[str, End]:
 
 
 def continues(path: Path) -> dict[str, End]:
-    """Where the chains end of the export that this one continues; empty if it continues none.
+    """Return where the chains end of the export that this one continues; empty if it continues none.
 
     Raises:
         InvalidInput: no file, or no bundle.

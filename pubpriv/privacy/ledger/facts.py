@@ -36,7 +36,7 @@ _PLACES = {"sealed": ("to",), "awaited": ("ledger",)}
 
 
 def facts_of(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What `apply` needs of a record's body: its amounts, and its method.
+    """Return what `apply` needs of a record's body: its amounts, and its method.
 
     A charge belongs to the method that its label begins with, up to the first slash.
     """

@@ -75,7 +75,7 @@ def count_of_runs(book: Book) -> int:
 
 
 def ended(book: Book, release_ids: Collection[str]) -> dict[str, bool]:
-    """Tell of each of these runs that was ever opened, in these books or before, whether it was closed."""
+    """Return of each of these runs that was ever opened, in these books or before, whether it was closed."""
     table = schema.records
     where = table.c.release_id.in_(release_ids), table.c.kind.in_(("opened", "closed"))
     found = [schema.whole(row) for row in book.connection.execute(book.rows(*where))]

@@ -33,7 +33,7 @@ class Room:
         return self.cap - self.spent - self.held
 
     def to_json(self) -> dict[str, Any]:
-        """Floats in the main unit of the budget."""
+        """Return floats in the main unit of the budget."""
         amounts = {name: getattr(self, name).main / UNIT for name in ("cap", "spent", "held", "remaining", "run")}
         return {"budget": self.budget.written(), **amounts, "runs": self.runs}
 

@@ -58,7 +58,7 @@ class PeriodTerms:
         return cls(found["unit"], found["column"], budget_from_json(found["budget"]), bool(found["lifetime"]))
 
     def to_json(self) -> dict[str, Any]:
-        """What a record holds."""
+        """Return what a record holds."""
         return {
             "periods": {
                 "unit": self.unit,
@@ -69,7 +69,7 @@ class PeriodTerms:
         }
 
     def cap(self, persons: bool) -> Amount:
-        """What the charges of a period may come to.
+        """Return what the charges of a period may come to.
 
         Where the unit is a row, one whose date changes is in two periods, so each has half the reserve for failure
         terms (`data.questions.in_period` has the rest of the proof).
@@ -81,7 +81,7 @@ class PeriodTerms:
         return cap if persons else Amount(cap.main, cap.delta // 2)
 
     def hold(self, allotment: Budget, persons: bool) -> Amount:
-        """The whole of a run's allotment in the currency of a period's cap; see `Budget.hold_on`."""
+        """Return the whole of a run's allotment in the currency of a period's cap; see `Budget.hold_on`."""
         cap = self.cap(persons)
         return allotment.hold_on(self.budget, cap, cap)
 
@@ -107,7 +107,7 @@ def agreed(
     persons: bool,
     reason: str | None,
 ) -> PeriodTerms | None:
-    """The terms of a dataset after somebody asked for some; what was promised never becomes weaker.
+    """Return the terms of a dataset after somebody asked for some; what was promised never becomes weaker.
 
     A dataset may take periods later, which is one more limit. The dataset's cap may be waived where the unit is a row:
     each period's cap then holds for every row for ever, and is no more than the cap that is waived.

@@ -122,11 +122,11 @@ class Record:
     period: str | None = None
 
     def columns(self) -> dict[str, Any]:
-        """Everything in the row but its hash, by column."""
+        """Return everything in the row but its hash, by column."""
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def digest(self) -> str:
-        """SHA-256 over everything in the row; `previous_hash` chains it to the row before."""
+        """Return SHA-256 over everything in the row; `previous_hash` chains it to the row before."""
         return self._digest
 
     @cached_property
@@ -138,7 +138,7 @@ class Record:
         return hashlib.sha256(escaped(columns)).hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """The body as data.
+        """Return the body as data.
 
         Raises:
             LedgerViolation: it is not a JSON object.
@@ -150,7 +150,7 @@ _COLUMNS = tuple(column.name for column in fields(Record))
 
 
 def charge_key(dataset: str, release_id: str, label: str) -> str:
-    """The name of a charge and of its one answer."""
+    """Return the name of a charge and of its one answer."""
     return hashlib.sha256(canonical([dataset, release_id, label]).encode()).hexdigest()
 
 
@@ -160,7 +160,7 @@ def state_text(dataset: DatasetState, run: RunState | None) -> str:
 
 
 def states_of(text: str) -> tuple[DatasetState, RunState | None]:
-    """What `state_text` wrote.
+    """Return what `state_text` wrote.
 
     Raises:
         LedgerViolation: something else is there.
@@ -176,14 +176,14 @@ def states_of(text: str) -> tuple[DatasetState, RunState | None]:
 
 
 def period_of(facts: Mapping[str, Any], run: RunState | None) -> str | None:
-    """The period that a record is of: that of its run, which the record that opens it names."""
+    """Return the period that a record is of: that of its run, which the record that opens it names."""
     if run is None:
         return facts.get("period")
     return run.period.name if run.period else None
 
 
 def share_of(run: RunState, asked: Amount | None) -> Amount:
-    """What a method is given: all that is left, or `asked` with its part of the run's failure reserve.
+    """Return what a method is given: all that is left, or `asked` with its part of the run's failure reserve.
 
     Failure terms of a Gaussian shrink with its price, so the reserve is shared out as mu^2 is, rounded down.
     """
@@ -195,7 +195,7 @@ def share_of(run: RunState, asked: Amount | None) -> Amount:
 def apply(
     kind: str, facts: Mapping[str, Any], dataset: DatasetState, run: RunState | None
 ) -> tuple[DatasetState, RunState | None]:
-    """The states after a record of `kind` with `facts_of` its body.
+    """Return the states after a record of `kind` with `facts_of` its body.
 
     Raises:
         NoRoom: a BudgetExceeded; the caller says who holds what.
@@ -229,7 +229,7 @@ def _check_books(kind: str, dataset: DatasetState) -> None:
 
 
 def awaiting(place: str) -> str:
-    """Why nothing can be done yet in books that carry on those of another ledger."""
+    """Return why nothing can be done yet in books that carry on those of another ledger."""
     return f"the books of the ledger {place} are to go on here and do not yet: run `pubpriv ledger close` there again"
 
 

@@ -93,7 +93,7 @@ class LedgerRun:
             return book.begun(self.release_id)
 
     def find(self, label: str) -> ChargeView | None:
-        """The charge under this label, with its answer if there is one; None if nothing was charged.
+        """Return the charge under this label, with its answer if there is one; None if nothing was charged.
 
         Raises:
             InvalidInput: a dataset or a run that is not there, or no label.
@@ -105,13 +105,13 @@ class LedgerRun:
             return book.charge(self.release_id, label, *terms)
 
     def notes(self) -> dict[str, Any]:
-        """What its steps made, by label, as it was noted first."""
+        """Return what its steps made, by label, as it was noted first."""
         with self._access.reading(self.dataset) as book:
             book.opened(self.release_id)
             return book.notes(self.release_id)
 
     def at_work(self) -> tuple[Work, ...]:
-        """Attempts, while it is open, whose lease is running: somebody may be at work at them."""
+        """Return attempts, while it is open, whose lease is running: somebody may be at work at them."""
         with self._access.reading(self.dataset) as book:
             closed = book.run_state(self.release_id).closed
             return () if closed else tuple(work for work in Work.of_run(book, self.release_id) if work.running)

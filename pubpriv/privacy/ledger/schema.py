@@ -51,7 +51,7 @@ NEWEST_OPENED = sa.text(
 
 
 def is_kind(kind: str) -> sa.ColumnElement[bool]:
-    """The kind, written into the statement: partial indexes are used for literals only."""
+    """Return the kind, written into the statement: partial indexes are used for literals only."""
     return records.c.kind == sa.bindparam(None, kind, sa.Text, literal_execute=True)
 
 
@@ -88,14 +88,14 @@ def insert(connection: sa.Connection, rows: Sequence[tuple[Record, str]]) -> Non
 
 
 def record_of(row: Any) -> tuple[Record, str]:
-    """A row as a record, and the hash that is stored beside it."""
+    """Return a row as a record, and the hash that is stored beside it."""
     values = dict(row._mapping)
     stored = values.pop("hash")
     return Record(**values), stored
 
 
 def whole(row: Any) -> Record:
-    """A row as a record, if it still has the hash that it was stored with.
+    """Return a row as a record, if it still has the hash that it was stored with.
 
     Raises:
         LedgerViolation: somebody changed it.

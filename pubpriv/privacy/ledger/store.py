@@ -32,12 +32,12 @@ class Ledger:
 
     @staticmethod
     def asked(question: Any) -> Asked | None:  # noqa: ARG004 - see `pubpriv.Ledger`
-        """The event and sizes of a stored question: the ledger alone reads questions as data and knows of none."""
+        """Return the event and sizes of a stored question: the ledger alone reads questions as data, knowing none."""
         return None
 
     @classmethod
     def open(cls, url: str, create: bool = True, witness: str | Path | None = None) -> Self:
-        """The ledger at `url`, migrated forwards if it is older.
+        """Return the ledger at `url`, migrated forwards if it is older.
 
         Args:
             url: `sqlite:///PATH`, or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (a database of its own).
@@ -102,11 +102,11 @@ class Ledger:
         self.close()
 
     def datasets(self) -> list[str]:
-        """Names of all datasets."""
+        """Return names of all datasets."""
         return self._access.datasets()
 
     def run(self, dataset: str, release_id: str) -> LedgerRun:
-        """The run of `dataset` under `release_id`, whether it was opened yet or not.
+        """Return the run of `dataset` under `release_id`, whether it was opened yet or not.
 
         Raises:
             InvalidInput: a bad name.
@@ -213,12 +213,12 @@ class Ledger:
             return bool(book.tables())
 
     def person(self, dataset: str) -> PersonTerms | None:
-        """Whose rows are protected together, as it is registered; None: each row by itself."""
+        """Return whose rows are protected together, as it is registered; None: each row by itself."""
         with self._access.reading(dataset) as book:
             return book.person
 
     def periods(self, dataset: str) -> PeriodTerms | None:
-        """What is asked period by period, each with a cap of its own; None: the dataset has no periods."""
+        """Return what is asked period by period, each with a cap of its own; None: the dataset has no periods."""
         with self._access.reading(dataset) as book:
             return book.periods
 
@@ -258,17 +258,17 @@ class Ledger:
     # -- what it spent -------------------------------------------------------------------------------------------
 
     def balance(self, dataset: str) -> Balance:
-        """What is spent, held and left."""
+        """Return what is spent, held and left."""
         with self._access.reading(dataset) as book:
             return book.balance()
 
     def outlook(self, dataset: str) -> Outlook:
-        """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
+        """Return the balance, what one more run like the last costs, how many fit, who is at work, who spent most."""
         with self._access.reading(dataset) as book:
             return Outlook.of(book)
 
     def fitting(self, dataset: str, allotment: Budget) -> int:
-        """How many runs with this allotment could be opened now, none of them closed before the next.
+        """Return how many runs with this allotment could be opened now, none of them closed before the next.
 
         Where the dataset has periods: in periods that have room each.
 
@@ -280,7 +280,7 @@ class Ledger:
             return allotment.how_many(book.registered, state.cap, state.remaining)
 
     def fitting_in(self, dataset: str, allotment: Budget, period: str | None) -> int:
-        """How many such runs could be opened now for one period; None: for all rows, which count in every one.
+        """Return how many such runs could be opened now for one period; None: for all rows, which count in every one.
 
         Raises:
             InvalidInput: see `fitting`.
@@ -294,17 +294,17 @@ class Ledger:
             return min(fits, allotment.how_many(terms.budget, own.cap, own.remaining))
 
     def history(self, dataset: str) -> list[RunView]:
-        """All runs of a dataset, oldest first."""
+        """Return all runs of a dataset, oldest first."""
         with self._access.reading(dataset) as book:
             return [book.run(str(record.release_id)) for record in book.all("opened")]
 
     def past(self, dataset: str, most: int) -> Past:
-        """The newest runs of a dataset, and what those before them spent in sum."""
+        """Return the newest runs of a dataset, and what those before them spent in sum."""
         with self._access.reading(dataset) as book:
             return Past.of(book, most)
 
     def ended(self, dataset: str, release_ids: Collection[str]) -> dict[str, bool]:
-        """Tell of each of these runs that was ever opened whether it was closed."""
+        """Return of each of these runs that was ever opened whether it was closed."""
         with self._access.reading(dataset) as book:
             return ended(book, release_ids)
 
@@ -316,7 +316,7 @@ class Ledger:
             return newest_start(book, method, wanted)
 
     def records(self, dataset: str) -> list[Record]:
-        """All records of a dataset, oldest first."""
+        """Return all records of a dataset, oldest first."""
         with self._access.reading(dataset) as book:
             return book.all()
 
@@ -361,7 +361,7 @@ class Ledger:
         return _custody.export(self._access, path, datasets, after)
 
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
-        """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
+        """Return what the ledger lacks of an export that ended there, in words, by dataset; empty if it has it all."""
         return self._access.lacks(ends)
 
     def restore(self, path: Path, datasets: Sequence[str] = (), after: Sequence[Path] = ()) -> dict[str, int]:

@@ -40,7 +40,7 @@ class PersonTerms:
         return cls(tuple(body["person"]), body["persons"]) if "person" in body else None
 
     def to_json(self) -> dict[str, Any]:
-        """What a record holds."""
+        """Return what a record holds."""
         return {"person": list(self.columns), "persons": self.persons}
 
     def described(self) -> str:
@@ -75,5 +75,5 @@ def check_same_unit(dataset: str, known: PersonTerms | None, asked: PersonTerms 
 
 
 def person_columns_of(terms: PersonTerms | None) -> tuple[str, ...]:
-    """Id columns; none where the unit is a row."""
+    """Return id columns; none where the unit is a row."""
     return () if terms is None else terms.columns

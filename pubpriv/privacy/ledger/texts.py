@@ -12,7 +12,7 @@ _OF_NUMBERS = b"0123456789+-.eE,[]"
 
 
 def canonical(data: Any) -> str:
-    """One text per JSON value: sorted keys, no spaces, no NaN."""
+    """Return one text per JSON value: sorted keys, no spaces, no NaN."""
     return _encoder.encode(data)
 
 
@@ -30,7 +30,7 @@ def _numbers_text(data: Any) -> str:
 
 
 def escaped(columns: dict[str, Any]) -> bytes:
-    """`canonical(columns)` of texts and integers, to the byte: bodies are up to megabytes long."""
+    """Return `canonical(columns)` of texts and integers, to the byte: bodies are up to megabytes long."""
     with suppress(TypeError):  # what only somebody else wrote there: half a character, an integer of more than 64 bits
         text = orjson.dumps(columns, option=orjson.OPT_SORT_KEYS)
         if text.isascii() and b"\x7f" not in text:
@@ -39,7 +39,7 @@ def escaped(columns: dict[str, Any]) -> bytes:
 
 
 def body_text(facts: Any) -> str:
-    """`canonical(facts)`, in which an object that occurs several times, as a frame does, is written once."""
+    """Return `canonical(facts)`, in which an object that occurs several times, as a frame does, is written once."""
     known: dict[int, str] = {}
 
     def text(data: Any) -> str:

@@ -48,17 +48,17 @@ class Address:
     url: sa.URL | None = None
 
     def carries_password(self, url: str) -> bool:
-        """`url`, which was understood as this, has a password in it."""
+        """Return whether `url`, which was understood as this, has a password in it."""
         return self.url is not None and sa.make_url(url).password is not None
 
     def masked(self, text: str) -> str:
-        """`text` without the password, whoever quoted it."""
+        """Return `text` without the password, whoever quoted it."""
         password = self.url.password if self.url is not None else None
         return text.replace(str(password), "***") if password else text
 
 
 def understand(url: object) -> Address:
-    """The address that `url` writes.
+    """Return the address that `url` writes.
 
     Raises:
         InvalidInput: it writes none; the message shows nothing that may be a password.
@@ -75,7 +75,7 @@ def understand(url: object) -> Address:
 
 
 def without_password(url: str) -> str:
-    """What may be shown, stored and handed on; the password is remembered for this process."""
+    """Return what may be shown, stored and handed on; the password is remembered for this process."""
     address = understand(url)
     return url if address.kind == "sqlite" else address.shown
 

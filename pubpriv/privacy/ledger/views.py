@@ -177,7 +177,7 @@ class RunView:
 
 
 def spent_before(records: Iterable[Record]) -> int:
-    """How much of the ledger's units was spent in the books that these carry on, by their records, oldest first."""
+    """Return how much of the ledger's units was spent in the books that these carry on, by record, oldest first."""
     for record in records:
         if record.kind == "carried":
             return states_of(record.state)[0].spent.main
@@ -249,7 +249,7 @@ class Balance:
         return self.budget if self.capped or self.periods is None else self.periods.budget
 
     def to_json(self) -> dict[str, Any]:
-        """Floats in the main unit (epsilon, rho, mu^2), `delta_*` beside them, exact decimals in `exact`."""
+        """Return floats in the main unit (epsilon, rho, mu^2), `delta_*` beside them, exact decimals in `exact`."""
         amounts = {"cap": self.cap, "spent": self.spent, "held": self.held, "remaining": self.remaining}
         return {
             "dataset": self.dataset,
@@ -287,7 +287,7 @@ class Balance:
 
 
 def kind_of(question: Mapping[str, Any]) -> str:
-    """What a stored question is, for people; where one is wrapped in another: `Counts per person`, `Radial(Counts)`."""
+    """Name what a stored question is, for people; or one wrapped in another: `Counts per person`, `Radial(Counts)`."""
     kind, inner = str(question["type"]), question.get("inner")
     if not isinstance(inner, Mapping):
         return kind

@@ -15,6 +15,6 @@ def witness_of_environment() -> Path | None:
 
 
 def export_age() -> float | None:
-    """Give the age of that export in seconds; None without one."""
+    """Return the age of that export in seconds; None without one."""
     file = witness_of_environment()
     return None if file is None else time.time() - file.stat().st_mtime

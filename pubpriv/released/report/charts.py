@@ -31,7 +31,7 @@ _NAMES = 100.0
 
 
 def intervals(numbers: Sequence[Number]) -> Element:
-    """95% intervals of means or the like, each on an axis of its own around its estimate."""
+    """Return 95% intervals of means or the like, each on an axis of its own around its estimate."""
     step, head = 52.0, 30.0
     listed = [
         f"{n.column}: {rounded(n.value, n.error)}, of which privacy noise ±{small(Z95 * n.privacy)} and sampling "
@@ -59,7 +59,7 @@ def intervals(numbers: Sequence[Number]) -> Element:
 
 
 def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
-    """Where the components are: of each column their means, intervals, and one standard deviation of rows about them.
+    """Draw where the components are: of each column means, intervals, and one standard deviation of rows about them.
 
     Args:
         numbers: of a mixture.
@@ -92,7 +92,7 @@ def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
 
 
 def group_panels(groups: Groups, columns: Sequence[str]) -> Element:
-    """Groups side by side: for each column, or component, a panel with a dot and a 95% interval for each group."""
+    """Return groups side by side: for each column, or component, a panel with a dot and 95% interval for each group."""
     what = "mean" if "mean" in groups.each[0].parts else "weight"
     found = [[n for n in group.numbers(columns) if n.quantity == what] for group in groups.each]
     panels = list(zip(*found, strict=True))
@@ -120,7 +120,7 @@ def group_panels(groups: Groups, columns: Sequence[str]) -> Element:
 
 
 def weight_bars(weights: Sequence[Number]) -> Element:
-    """Weights of components as bars with their 95% intervals."""
+    """Return weights of components as bars with their 95% intervals."""
     head, row = 30.0, 26.0
     listed = [
         f"Component {w.component}: {percent(w.value, w.error)} ± {percent(Z95 * w.error, w.error)}." for w in weights
@@ -142,7 +142,7 @@ def weight_bars(weights: Sequence[Number]) -> Element:
 
 
 def burn_down(history: History, release_id: str | None) -> Element:
-    """What is left of the budget after each release.
+    """Return what is left of the budget after each release.
 
     Args:
         history: of the dataset.

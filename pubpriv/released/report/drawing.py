@@ -40,7 +40,7 @@ _CONTROL = re.compile(
 
 
 def element(tag: str, *children: str | Element | None, **attributes: object) -> Element:
-    """An element of a page or a picture.
+    """Return an element of a page or a picture.
 
     Args:
         tag: its name.
@@ -72,12 +72,12 @@ def _written(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without characters that break a file or turn its direction."""
+    """Return the text without characters that break a file or turn its direction."""
     return _CONTROL.sub("\ufffd", text)
 
 
 def picture_text(root: ET.Element) -> str:
-    """An SVG file that stands alone."""
+    """Return an SVG file that stands alone."""
     alone = ET.Element(root.tag, {"xmlns": "http://www.w3.org/2000/svg", **root.attrib})
     alone.text = root.text
     # paper of its own: viewers with dark pages put it on those
@@ -133,7 +133,7 @@ class Axis:
 
 
 def sheet(name: str, height: float, title: str, description: str, width: float = WIDTH) -> Element:
-    """An empty picture with its text alternative.
+    """Return an empty picture with its text alternative.
 
     Args:
         name: of the picture, unique on a page: letters, digits and dashes.
@@ -157,14 +157,14 @@ def sheet(name: str, height: float, title: str, description: str, width: float =
 
 
 def words(text: str, x: float, y: float, anchor: str = "start", **attributes: object) -> Element:
-    """A line of text."""
+    """Return a line of text."""
     return element("text", text, x=x, y=y, text_anchor=anchor, **attributes)
 
 
 def line(
     x1: float, y1: float, x2: float, y2: float, color: str = _RULE, width: float = 1.0, dash: str = "none"
 ) -> Element:
-    """A straight line."""
+    """Return a straight line."""
     dashed = None if dash == "none" else dash
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=color, stroke_width=width, stroke_dasharray=dashed)
 
@@ -172,14 +172,14 @@ def line(
 def curve(
     points: Sequence[tuple[float, float]], color: str, width: float, dash: str = "none", fill: str = "none"
 ) -> Element:
-    """A line through points in pixels."""
+    """Return a line through points in pixels."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     dashed = None if dash == "none" else dash
     return element("path", d=path, fill=fill, stroke=color, stroke_width=width, stroke_dasharray=dashed)
 
 
 def dots(points: Sequence[tuple[float, float]], size: float, color: str, opacity: str) -> Element:
-    """Many small dots as one path."""
+    """Return many small dots as one path."""
     path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
     return element(
         "path", d=path, fill="none", stroke=color, stroke_width=size, stroke_linecap="round", opacity=opacity
@@ -211,7 +211,7 @@ def _tick_text(value: float, marks: list[float]) -> str:
 
 
 def folded(text: str, letters: int, most: int = 3) -> list[str]:
-    """A text in lines of at most so many letters; what does not fit ends in an ellipsis."""
+    """Return a text in lines of at most so many letters; what does not fit ends in an ellipsis."""
     lines: list[str] = []
     rest = " ".join(text.split())
     while rest and len(lines) < most:
@@ -225,7 +225,7 @@ def folded(text: str, letters: int, most: int = 3) -> list[str]:
 
 
 def short(text: str, letters: int) -> str:
-    """A name of at most so many letters."""
+    """Return a name of at most so many letters."""
     return text if len(text) <= letters else text[: letters - 1] + "…"
 
 

@@ -16,12 +16,12 @@ _METHODS = {
 
 
 def headline(estimate: Estimate) -> str:
-    """The title of the page."""
+    """Return the title of the page."""
     return f"{estimate.subject[0].upper()}{estimate.subject[1:]} of {estimate.of_whom}"
 
 
 def opening(estimate: Estimate) -> str:
-    """The first sentence: what, from what, when."""
+    """Return the first sentence: what, from what, when."""
     facts = estimate.provenance
     made = str(facts.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
     rows = f"{estimate.counted} {'simulated' if estimate.is_simulation else 'private'} {estimate.counted_as}"
@@ -51,7 +51,7 @@ def warnings(estimate: Estimate) -> list[str]:
 
 
 def mapped_columns(estimate: Estimate) -> str | None:
-    """What is to be known of columns like `log1p(cost)`; None where there are none."""
+    """Return what is to be known of columns like `log1p(cost)`; None where there are none."""
     mapped = [column for column in parse_columns(estimate.columns) if column.function]
     if not mapped:
         return None

@@ -52,7 +52,7 @@ class _BksResult:
 def estimate_bks(
     rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
 ) -> _BksResult:
-    """A mixture by `bks-scarce` (algorithms 3 to 7) or `bks-ample` (algorithms 8 to 10).
+    """Estimate a mixture by `bks-scarce` (algorithms 3 to 7) or `bks-ample` (algorithms 8 to 10).
 
     Where fewer than k groups are found the public model is the outcome, and the warnings say which step failed and
     what the theorem asks for; what was not charged by then stays in the run.

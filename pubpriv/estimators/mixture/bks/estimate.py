@@ -35,7 +35,7 @@ class _Start:
 
 @step(title="start from public rows")
 def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> _Start:
-    """Mean of each group's public points, and their spread with the scatter of that mean added.
+    """Return mean of each group's public points, and their spread with the scatter of that mean added.
 
     Columns share their relative scales over all groups (few points have little to say of each), groups have sizes
     of their own.

@@ -36,11 +36,11 @@ class _Requirement:
     private_rows: int
 
     def to_json(self) -> dict[str, Any]:
-        """Tell it for diagnostics, with what was assumed."""
+        """Return it for diagnostics, with what was assumed."""
         return asdict(self) | {"alpha": ALPHA, "beta": BETA, "unknown_constants": 1}
 
     def text(self) -> str:
-        """One sentence, for a plan."""
+        """Return one sentence, for a plan."""
         return (
             f"theorem {self.theorem} asks for means {self.separation:,.0f} standard deviations apart, {self.columns:,} "
             f"columns, {self.public_rows:,} public and {self.private_rows:,} private rows (its unknown constants taken "
@@ -48,7 +48,7 @@ class _Requirement:
         )
 
     def unmet(self, n: int, m: int, d: int, k: int, separation: float | None) -> str | None:
-        """One sentence on what is missing, or None.
+        """Return one sentence on what is missing, or None.
 
         Args:
             n: private rows.

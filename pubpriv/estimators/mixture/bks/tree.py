@@ -107,7 +107,7 @@ class Tree:
         return Balls(self.balls, self.groups)
 
     def closing(self) -> "Tree":
-        """The same groups, none of them open."""
+        """Return the same groups, none of them open."""
         return replace(self, closed=self.groups, open=())
 
 
@@ -130,7 +130,7 @@ class Level:
 @step(title="superclustering")
 @one_thread
 def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: float, constants: str) -> Level:
-    """Superclusters (algorithm 3) of the tree's open groups, until there are k groups in all.
+    """Return superclusters (algorithm 3) of the tree's open groups, until there are k groups in all.
 
     Mended: remainders without public points are not groups (their private rows stay where they are), and what
     cannot be split by Q_pub for lack of public points, or because k groups are there, is closed at no cost.

@@ -66,7 +66,7 @@ class KssuPlan(Plan):
 
 
 def directions(d: int, k: int) -> int:
-    """Directions of a grid in which k components may show."""
+    """Return directions of a grid in which k components may show."""
     return min(k, d, _MOST_DIRECTIONS)
 
 

@@ -15,7 +15,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """An index, and triggers before insertion."""
+    """Add an index, and triggers before insertion."""
     op.create_index("records_run_kind", "records", ["dataset", "release_id", "kind", "seq"])
     for statement in triggers.second_revision(op.get_bind().dialect.name):
         op.execute(statement)

@@ -11,6 +11,6 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """A column, part of the hashed record where it holds a name, and its index."""
+    """Add a column, part of the hashed record where it holds a name, and its index."""
     op.add_column("records", sa.Column("period", sa.Text))
     op.create_index("records_period", "records", ["dataset", "period", "seq"])

@@ -12,6 +12,6 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """A trigger before insertion."""
+    """Add a trigger before insertion."""
     for statement in triggers.fourth_revision(op.get_bind().dialect.name):
         op.execute(statement)
