@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.grid import in_processes
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators.gaussian.driver import estimate_gaussian
 from pubpriv.privacy.budgets import parse_budget
 
@@ -136,7 +136,7 @@ def _released(
         curator = Curator.simulation(rows, parse_budget(budget), seed, persons=who, rows_per_person=most)
         try:
             told = estimate_gaussian(table, curator, target="moments", force=force)
-        except InvalidInput:
+        except (InvalidInput, NoAnswer):  # the second where counting the rows is paid for
             continue
         return told, int(curator.size.most or 1), force
     raise InvalidInput("a forced run was refused")
