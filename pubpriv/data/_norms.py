@@ -40,8 +40,8 @@ class KeptNorms(Confined):
         return None if known is None else known[self._block]
 
     def keep(self, frame: Frame, norms: np.ndarray) -> None:
-        """Keep what was made of the block that is at hand; not where lengths alone are made in another way."""
-        if frame.matrix is not None and not frame.halved:
+        """Keep what was made of the block that is at hand; cells by themselves are mapped as quickly as looked up."""
+        if frame.matrix is not None:
             norms.flags.writeable = False
             self._frames[id(frame)] = frame
             self._made[id(frame)][self._block] = norms

@@ -119,45 +119,37 @@ class Frame:
     def map(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Return z for a block (d, length), written to `out` (ell, length). Odd cells give odd columns, silently.
 
-        W x - W c loses to rounding what the rounding of the cells of x costs already, and saves a pass over them.
+        W x - W c loses to rounding what the rounding of the cells of x costs already, and saves a pass over them. Most
+        zeros of a triangular matrix are left out.
         """
         matrix = self._arrays[1]
         if matrix is None:
             return self.map_cells(block, out)
-        np.matmul(matrix, block, out=out)
-        out -= self._moved
-        return out
-
-    def map_for_lengths(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Return `map`, for the lengths of z alone: of a lower triangular matrix most zeros are left out.
-
-        An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well.
-        """
-        half = self.halved
-        if not half:
-            return self.map(block, out)
-        matrix = self._arrays[1]
-        assert matrix is not None
-        np.matmul(matrix[:half, :half], block[:half], out=out[:half])
+        half = self._halved
         np.matmul(matrix[half:], block, out=out[half:])
+        if half:
+            np.matmul(matrix[:half, :half], block[:half], out=out[:half])
+            odd = ~np.isfinite(out[-1])  # the last row has seen every cell of a record, the upper ones only some
+            if odd.any():
+                out[:half, odd] = np.nan
         out -= self._moved
         return out
 
     @cached_property
-    def halved(self) -> int:
-        """Upper rows of a lower triangular matrix that have zeros in all columns but as many; 0 if it is no such."""
+    def _halved(self) -> int:
+        """Count upper rows of a triangular matrix, which is zero beyond as many columns there; 0: it is no such."""
         matrix = self._arrays[1]
         triangular = matrix is not None and matrix.shape[0] == matrix.shape[1] and not np.triu(matrix, 1).any()
         return self.dimension // 2 if triangular else 0
 
     @property
     def products(self) -> tuple[tuple[int, int], ...]:
-        """Shapes (rows, columns) of the matrices by which blocks are multiplied, for z or for its length alone."""
+        """Shapes (rows, columns) of the matrices by which blocks are multiplied."""
         if self.matrix is None:
             return ()
-        columns, half = len(self.center), self.halved
-        halves = ((half, half), (self.dimension - half, columns)) if half else ()
-        return ((self.dimension, columns), *halves)
+        half = self._halved
+        upper = ((half, half),) if half else ()
+        return (*upper, (self.dimension - half, len(self.center)))
 
     def map_cells(self, cells: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Return z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""

@@ -122,7 +122,7 @@ class View(Confined):
         """The same, where nobody asks for z."""
         self._mapped = {}
         out = self._workspace.array("the one", (frame.dimension, self.block.shape[1]))
-        return squared_norms(frame.map_for_lengths(self.block, out))
+        return squared_norms(frame.map(self.block, out))
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """Return (z, squared norms) of the block under `frame`, computed once; a view that counts keeps the last."""

@@ -111,11 +111,17 @@ def test_a_map_that_depends_on_the_place(monkeypatch):
 
 
 _COLUMNS = 5
-_TRIANGULAR = Frame.of(np.zeros(_COLUMNS), np.tril(np.ones((_COLUMNS, _COLUMNS))))
+_SQUARE, _TRIANGULAR = (
+    Frame.of(np.zeros(_COLUMNS), kept(np.ones((_COLUMNS, _COLUMNS)))) for kept in (np.triu, np.tril)
+)
 
 
-@pytest.mark.parametrize("shape", [(1, _COLUMNS), (_COLUMNS, _COLUMNS), (2, 2), (3, _COLUMNS)], ids=str)
-def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(monkeypatch, shape):
+@pytest.mark.parametrize(
+    ("frame", "shape"),
+    [(_SQUARE, (1, _COLUMNS)), (_SQUARE, (_COLUMNS, _COLUMNS)), (_TRIANGULAR, (2, 2)), (_TRIANGULAR, (3, _COLUMNS))],
+    ids=["one row", "all rows", "upper half", "lower half"],
+)
+def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(monkeypatch, frame, shape):
     """The trial on public columns, which every question of persons passes first: of halves of triangular maps, too."""
     right = np.matmul
 
@@ -127,7 +133,7 @@ def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(
 
     placement._same_everywhere.cache_clear()
     monkeypatch.setattr(placement.np, "matmul", matmul)
-    counts = Counts(Shells(_TRIANGULAR, (1.0,)), 1)
+    counts = Counts(Shells(frame, (1.0,)), 1)
     try:
         with pytest.raises(InvalidInput, match="on the place of a record"):
             placement.check_places(PerPerson(counts, 1, 64), _COLUMNS)

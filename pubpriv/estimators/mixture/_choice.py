@@ -142,7 +142,7 @@ def compare(
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    sides = scaling.cells_for_lengths(first), scaling.cells_for_lengths(second)
+    sides = scaling.cells(first), scaling.cells(second)
     question = BoundedScore.priced(*sides, bound, ask.price)
     answer = curator.release(question, ask.label)
     return float(answer.values["score"][0]) / rows, bounding_sd(answer.question, "score") / rows

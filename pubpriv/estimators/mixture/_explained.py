@@ -107,7 +107,7 @@ def explained(
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
-    partitions = shells_about(scaling.cells_for_lengths(mixture)), shells_inside(scaling.cells_for_lengths(several))
+    partitions = shells_about(scaling.cells(mixture)), shells_inside(scaling.cells(several))
     shells, cells = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     n = shells.rows
     judged = [divergence(each.seen, each.predicted, each.sd, n, each.clumped) for each in (shells, cells)]

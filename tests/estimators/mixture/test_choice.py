@@ -146,14 +146,17 @@ def test_a_public_model_that_is_returned_is_flagged():
     assert not estimate.converged
 
 
-def test_cells_for_lengths_are_the_cells():
-    """Each record is as far from each component, and has the same cell; only the images are turned."""
+def test_cells_whiten_by_triangular_frames():
+    """Each record is as far from each component as by its covariance, and is in the likeliest one's cell."""
     rng = np.random.default_rng(4)
     roots = rng.normal(size=(3, 6, 6))
     mixture = Mixture.of([0.5, 0.3, 0.2], rng.normal(size=(3, 6)), roots @ roots.transpose(0, 2, 1) + np.eye(6))
     scaling, rows = Scaling((1.0,) * 6, (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)), rng.normal(size=(6, 256))
-    cells, alone = scaling.cells(mixture), scaling.cells_for_lengths(mixture)
-    assert cells.assign(View(rows)).tolist() == alone.assign(View(rows).counting()).tolist()
-    for frame, turned in zip(cells.frames, alone.frames, strict=True):
-        np.testing.assert_allclose(View(rows).counting().norms(turned), View(rows).norms(frame), rtol=1e-9)
-        assert not np.triu(turned.dense()[1], 1).any()
+    cells, scores = scaling.cells(mixture), []
+    for frame, weight, mean, covariance in zip(cells.frames, *mixture.arrays, strict=True):
+        gaps = scaling.apply(rows.T) - mean
+        squares = (gaps * np.linalg.solve(covariance, gaps.T).T).sum(axis=1)
+        np.testing.assert_allclose(View(rows).norms(frame), squares, rtol=1e-9)
+        assert not np.triu(frame.dense()[1], 1).any()
+        scores.append(np.log(weight) - np.linalg.slogdet(covariance)[1] / 2 - squares / 2)
+    assert cells.assign(View(rows)).tolist() == np.argmax(scores, axis=0).tolist()

@@ -1,4 +1,4 @@
-"""Squared norms under triangular frames, where nobody asks for the images: half of the zeros are left out."""
+"""Images under triangular frames: half of the zeros of their matrices are left out."""
 
 import numpy as np
 import pytest
@@ -20,23 +20,31 @@ def records(count=128):
     return np.random.default_rng(1).normal(size=(D, count))
 
 
-def test_lengths_alone_are_those_of_the_images():
-    """As a view gives them that maps for z; a frame that is not triangular takes the way of all."""
-    square = Frame.of(np.zeros(D), np.random.default_rng(2).normal(size=(D, D)))
-    for each in (frame(), square):
-        alone = View(records()).counting().norms(each)
-        np.testing.assert_allclose(alone, View(records()).norms(each), rtol=1e-12)
+def test_images_are_those_of_the_whole_matrix():
+    """And lengths are theirs, whether images are kept or not."""
+    center, matrix = frame().dense()
+    z, norms = View(records()).mapped(frame())
+    np.testing.assert_allclose(z, matrix @ (records() - center[:, None]), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(norms, (z**2).sum(axis=0), rtol=1e-12)
+    assert View(records()).counting().norms(frame()).tolist() == norms.tolist()
+
+
+def test_fewer_products_are_made():
+    """The shapes that a machine is tried for are those of the halves."""
+    assert frame().products == ((3, 3), (4, 7))
+    assert Frame.of(np.zeros(D), np.ones((D, D))).products == ((7, 7),)
 
 
 @pytest.mark.parametrize("column", range(D))
 def test_an_odd_cell_makes_its_record_odd(column):
-    """In any column: also in the last ones, which the upper rows of the matrix never see."""
+    """In any column, and all of its image: also of the last cells, which the upper rows never see."""
     block = records()
     block[column, :3] = np.nan, np.inf, -np.inf
     with np.errstate(all="ignore"):
-        norms = View(block).counting().norms(frame())
+        z, norms = View(block).mapped(frame())
     assert not np.isfinite(norms[:3]).any()
-    assert np.isfinite(norms[3:]).all()
+    assert not np.isfinite(z[:3, :3]).any()
+    assert np.isfinite(z[:, 3:]).all()
 
 
 def test_lengths_leave_no_image_behind_that_was_overwritten():
