@@ -99,7 +99,7 @@ def _ask(given: str | None, option: str, question: str, default: str | None = No
             raise
     else:
         return answer
-    raise InvalidInput(f"there is nobody to ask ({question}): give {option}")
+    raise InvalidInput(f"there is no terminal to ask at ({question}): give {option}")
 
 
 def _confirmed(given: bool | None, question: str) -> bool:

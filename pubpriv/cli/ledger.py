@@ -139,7 +139,7 @@ def _check_archive(archive: Path | None, url: str) -> None:
         return
     with Ledger.open(url, create=False) as books, _at_work(f"replaying {archive}"):
         carried = books.check_carried(archive)
-    note(f"{archive}: its books come to what these begin with, for {', '.join(carried)}")
+    note(f"{archive}: its closing balances are the opening balances of this ledger, for {', '.join(carried)}")
 
 
 def _figures(summary: Any) -> dict[str, Any]:

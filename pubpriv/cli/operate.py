@@ -142,7 +142,7 @@ def _refuse_unready(budgets: int, tables: int) -> None:
     if budgets or tables:
         what = [f"{budgets} in the ledger"] * bool(budgets) + [f"{tables} in their tables"] * bool(tables)
         raise InvalidInput(
-            f"nothing was deployed: datasets that are not as their files say: {', '.join(what)}; see above"
+            f"nothing was deployed: these datasets differ from their files: {', '.join(what)}; see above"
         )
 
 
@@ -210,9 +210,9 @@ def _own_ledger(datasets: Path | None, no_examples: bool) -> str | None:
     named = os.environ.get("PUBPRIV_LEDGER")
     if named and datasets is not None and not no_examples:
         raise InvalidInput(
-            "PUBPRIV_LEDGER names a ledger, and examples are served with one of their own, in which your datasets "
-            "would be given their whole budgets once more: say --no-examples, or unset PUBPRIV_LEDGER if it is of "
-            "other tables"
+            "the examples are served with a ledger of their own, and in that one your datasets would get their whole "
+            "budgets a second time beside the ledger that PUBPRIV_LEDGER names: say --no-examples, or unset "
+            "PUBPRIV_LEDGER if it is for other tables"
         )
     if not named or not no_examples:
         return None
@@ -303,7 +303,7 @@ def backfill(
             )
         found = plan(deployment, from_, to)
         if not found.missing:
-            note(f"nothing is missing: each of {found.present} periods has a release")
+            note(f"nothing is missing: all {found.present} periods have a release")
             return
         _show_missing(found)
         if found.paid > found.fitting:
@@ -331,4 +331,4 @@ def _show_missing(found: Any) -> None:
     ]
     table(f"{found.deployment.name}: periods without a release", ["release id", "was due", "price"], rows)
     total, left = found.price_text(found.each, found.paid), found.price_text(found.remaining)
-    out(f"in sum {total} of the {left} that {found.dataset} has left")
+    out(f"together {total}, of {left} left for {found.dataset}")

@@ -130,7 +130,7 @@ def _persons(case: Any, persons: int | None, rows_per_person: str, sizes: str | 
         return PersonCase(case, most, declared), persons or round(declared.total)
     if most != 1:
         raise InvalidInput(
-            "how many rows count follows from how many rows persons have: say it, for example --sizes "
+            "how many rows count depends on how many rows each person has: give that, for example as --sizes "
             "1:3000,4:1500,20:500, or plan for --rows-per-person 1"
         )
     if persons is None:

@@ -52,13 +52,13 @@ def without_table(known: Known, rows: int | None, counted: bool, outlook: "Perio
     """
     if outlook.persons and not counted:
         raise InvalidInput(
-            f"the unit of dataset {known.dataset!r} is a person: say about how many have rows in one "
-            f"{outlook.terms.unit}, with --persons N or --sizes"
+            f"the unit of dataset {known.dataset!r} is a person: give --persons N, or --sizes, for about how many have "
+            f"rows in one {outlook.terms.unit}"
         )
     if not outlook.persons and (rows is None or counted):
         raise InvalidInput(
-            f"how many rows of dataset {known.dataset!r} are of {outlook.period} is private, whatever its unit: say "
-            f"about how many one {outlook.terms.unit} has, with --rows N"
+            f"the number of rows that dataset {known.dataset!r} has in {outlook.period} is private: give --rows N, for "
+            f"about how many one {outlook.terms.unit} has"
         )
     return replace(known, private=None)
 

@@ -26,6 +26,6 @@ def refusing_by(size: Size) -> Iterator[None]:
         refused = str(error)
     if refused:
         raise NoAnswer(
-            f"no answer: {refused}. How many rows there are is private here: the number is the released one, counting "
-            "them is paid for, and the rest of the run's budget is not; another try takes another release id"
+            f"no answer: {refused}. The number of rows is private here, and this is the released one. Counting is paid "
+            "for, the rest of the run's budget is not; try again with another release id"
         )

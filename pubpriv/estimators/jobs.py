@@ -275,7 +275,7 @@ def _groups(job: Job, runner: Runner) -> ByCategory | None:
     if values:
         return ByCategory(job.by, values)
     if job.public is None:
-        raise InvalidInput("without public rows somebody has to say which groups there are: --by-values A,B")
+        raise InvalidInput("without public rows, name the groups: --by-values A,B")
     found: ByCategory = runner(_ingest_groups, Place(), job.public, stores.content_hash(job.public), job.by)
     return found
 
@@ -290,7 +290,7 @@ def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[
         if job.estimator.needs_public(job.settings):
             check_public(False, "", job.estimator.without_public)
         if job.columns is None:
-            raise InvalidInput("without public rows somebody has to say which columns to use: --columns A,B")
+            raise InvalidInput("without public rows, name the columns: --columns A,B")
         return PublicTable.none(job.columns)
     rows: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
     if job.columns is None and {*ids} & {*rows.columns}:

@@ -112,8 +112,8 @@ def _canonical_path(path: str) -> str:
     root, pattern = root_and_pattern(path)
     if pattern and os.path.lexists(path):
         raise InvalidInput(
-            f"{path} is there, and as the name of a table it is a glob, for it has *, ? or [ in it: for that one file "
-            f"or folder write {glob.escape(path)}"
+            f"{path} exists, but as the name of a table it is a glob, because it contains *, ? or [: for that one "
+            f"file or folder write {glob.escape(path)}"
         )
     if ".." in pattern:
         raise InvalidInput(f"{path}: behind the first wildcard of a table's name there is no ..")

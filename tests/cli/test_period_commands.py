@@ -79,7 +79,7 @@ def test_a_month_of_too_few_rows_is_an_answer_that_is_paid_for(place, program, k
     told = program("fit", kind, *RUN, "--period", "2026-05", "--out", "m.json")
     assert told.code == 4
     assert why in told.err
-    assert "counting them is paid for" in told.err
+    assert "Counting is paid for" in told.err
     spent = json.loads(program("budget", "show", "visits", "--json", "--ledger", URL).out)
     assert (spent["open_runs"], spent["held"]) == ({}, 0)
     assert 0 < spent["periods"]["each"]["2026-05"]["spent"] <= 0.004

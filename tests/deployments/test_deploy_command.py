@@ -159,7 +159,7 @@ def test_a_dataset_that_is_not_registered_is_not_deployed(monkeypatch, capsys, t
         code, out, err = command(monkeypatch, capsys, "deploy", tmp_path)
     assert (code, out) == (2, "")
     assert "run `pubpriv budget set visits zcdp:1" in err
-    assert "nothing was deployed: datasets that are not as their files say: 1 in the ledger; see above" in err
+    assert "nothing was deployed: these datasets differ from their files: 1 in the ledger; see above" in err
 
 
 def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):

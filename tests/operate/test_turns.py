@@ -105,7 +105,7 @@ def test_missed_periods_are_priced_and_run_once(served: Served):
     asked = served.run(*words)
     assert asked.returncode == 2
     assert "there is no terminal to ask at" in asked.stderr
-    for text in ("mean-2024", "mean-2025", "0.1 rho", "in sum 0.2 rho of the 0.45 rho that missed has left"):
+    for text in ("mean-2024", "mean-2025", "0.1 rho", "together 0.2 rho, of 0.45 rho left for missed"):
         assert text in asked.stdout, asked.stdout
     told = served.run(*words, "--yes")
     assert told.returncode == 0, told.stderr
@@ -118,7 +118,7 @@ def test_missed_periods_are_priced_and_run_once(served: Served):
     assert [run.state_name for run in runs] == ["Completed"] * 2, served.worker_log()
     with Ledger.open(served.ledger, create=False) as ledger:
         assert sorted(run.release_id for run in ledger.history("missed")) == ["mean-2024", "mean-2025"]
-    assert "nothing is missing: each of 2 periods has a release" in served.run(*words, "--yes").stderr
+    assert "nothing is missing: all 2 periods have a release" in served.run(*words, "--yes").stderr
     more = served.run("backfill", "missed.mean", "--from", "2020-01-01", "--to", "2025-12-31", "--yes")
     assert more.returncode == 3
     assert "4 releases would have to be paid for, and the budget of missed has room for 2" in more.stderr

@@ -163,7 +163,7 @@ def test_missing_last_records_are_found_by_a_head_kept_elsewhere(url):
 def test_a_dataset_without_records_is_a_violation(url):
     """The name stands, its books are gone."""
     rewrite(url, lambda rows: [])
-    with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match="its records are not"):
+    with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match="has no record of it"):
         ledger.verify("visits")
 
 

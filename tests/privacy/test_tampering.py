@@ -126,7 +126,7 @@ def test_a_dataset_whose_records_are_gone_gets_no_second_budget(url):
         statement = remake(connection, "records_no_delete", "DROP TRIGGER records_no_delete")
         connection.execute(sa.delete(RECORDS))
         connection.exec_driver_sql(statement)
-    with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match="its records are not"):
+    with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match="has no record of it"):
         ledger.register("visits", budget=ZeroConcentratedDP(1))
 
 

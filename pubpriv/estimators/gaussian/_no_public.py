@@ -216,9 +216,9 @@ def _check_agreement(found: Preconditioner, position: Position, columns: tuple[s
     worst = int(np.argmax(wider))
     if not wider[worst] <= _ASTRAY:
         raise NoAnswer(
-            f"no answer: about a quarter of the rows has one and the same value in {columns[worst]}, or nearly so, and "
-            "the rest lie elsewhere. The final release is not paid for, search and rounds are: leave the column out, "
-            "or give public rows"
+            f"no answer: about a quarter of the rows have nearly the same value in {columns[worst]}, and the rest lie "
+            "elsewhere. Search and rounds are paid for, the final release is not: leave the column out, or give "
+            "public rows"
         )
 
 

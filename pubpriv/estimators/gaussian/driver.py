@@ -151,9 +151,8 @@ def whole_gaussian(
     if method == NO_PUBLIC:
         if not curator.asks_of_one_row:
             raise InvalidInput(
-                "without public rows the columns are found by cells in which one record more or less can show, which "
-                "is not offered where rows of a period are asked and the unit of the dataset is a row: what they show "
-                "of a row that moves to another period is not proven. Give public rows"
+                "rows of a period cannot be asked without public rows where the unit of the dataset is a row: what "
+                "the search for columns shows of a row that moves to another period is not proven. Give public rows"
             )
         purse = curator.begin("gaussian", configuration, rows, budget)
         outcome = no_public(Execution(curator, "gaussian", runner), purse, force)

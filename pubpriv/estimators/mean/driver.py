@@ -139,8 +139,8 @@ def _with_known_covariance(
     check_law(method, curator.budget.kind)
     if method == "hypotheses" and not curator.asks_of_one_row:
         raise InvalidInput(
-            "the method hypotheses is not offered where rows of a period are asked and the unit of the dataset is a "
-            "row: what its choice shows of a row that moves to another period is not proven; take the method two-step"
+            "the method hypotheses cannot ask rows of a period where the unit of the dataset is a row: what its choice "
+            "shows of a row that moves to another period is not proven. Take the method two-step"
         )
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:

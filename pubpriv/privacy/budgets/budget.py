@@ -111,8 +111,9 @@ class Budget(ABC):
             InvalidInput: it has none here.
         """
         raise InvalidInput(
-            f"cells that nobody named beforehand leave above a threshold, which fails now and then, and {self.kind} DP "
-            "has no delta to pay for that: use an approx budget for the ledger and for the run, or give public rows"
+            "cells that nobody named beforehand are released above a threshold, which fails with a small chance, and "
+            f"{self.kind} DP has no delta to pay for that: use an approx budget for the ledger and for the run, or "
+            "give public rows"
         )
 
     def tails_within(self, reserve: int) -> Fraction:  # noqa: ARG002

@@ -65,10 +65,9 @@ class Purse:
         """
         if not self.tails:
             raise InvalidInput(
-                "to work without public rows takes an approx budget, for the ledger and for the run: where nobody says "
-                "where the rows lie, a threshold has to keep cells in which there is one record, and that fails now "
-                f"and then, which {self.kind} DP on this ledger cannot pay for. Give public rows instead: they take "
-                "any budget that Gaussian noise does"
+                "a run without public rows needs an approx budget, for the ledger and for the run: it looks for cells "
+                "that hold many rows, a threshold hides cells of a single record, and that fails with a small chance, "
+                f"for which {self.kind} DP on this ledger has no delta. With public rows any kind of budget will do"
             )
         return distance_of_tail(self.tails * Fraction(9, 10) / cells)
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import sqlalchemy as sa
 
-from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation
+from pubpriv.errors import BooksClosed, InvalidInput
 from pubpriv.privacy.budgets import Budget
 from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger._book import Book
@@ -22,7 +22,7 @@ from pubpriv.privacy.ledger._following import follow_from
 from pubpriv.privacy.ledger._names import check_name
 from pubpriv.privacy.ledger._refusals import Refused
 from pubpriv.privacy.ledger.migrations import triggers
-from pubpriv.privacy.ledger.records import Record, awaiting
+from pubpriv.privacy.ledger.records import Record, awaiting, without_records
 
 _ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
 """Statement that registers a name: of two at once, the second waits for the first and then finds its row."""
@@ -136,7 +136,7 @@ class Access:
                 new = why_not is None and self.hold(connection, dataset, create, tables)
                 book = Book(connection, dataset, why_not)
                 if book.state is None and create and not new and why_not is None:
-                    raise LedgerViolation(f"dataset {dataset!r} is in the ledger, and its records are not")
+                    raise without_records(dataset)
                 if new:
                     _refuse_new(connection, dataset)
                 book.refuse_awaiting()

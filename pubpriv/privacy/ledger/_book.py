@@ -29,6 +29,7 @@ from pubpriv.privacy.ledger.records import (
     period_of,
     state_text,
     states_of,
+    without_records,
 )
 from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
 from pubpriv.privacy.ledger.texts import body_text, canonical
@@ -92,7 +93,7 @@ class Book:
     def head(self) -> Record:
         """The newest record."""
         if self._head is None:
-            raise LedgerViolation(f"dataset {self.dataset!r} is in the ledger, and its records are not")
+            raise without_records(self.dataset)
         return self._head
 
     def notes(self, release_id: str) -> dict[str, Any]:

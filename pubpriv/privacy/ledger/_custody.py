@@ -26,7 +26,8 @@ def export(access: Access, path: Path, datasets: Sequence[str], after: Path | No
     before = bundle.ends(after) if after else {}
     if after and (datasets or path.resolve() == after.resolve()):
         raise InvalidInput(
-            f"what continues {after} has all datasets, and is another file: name no datasets, and another"
+            f"an export that continues {after} has all its datasets and is a file of its own: name no datasets, and "
+            "another file"
         )
     with access.database.transaction(write=False) as connection:
         for dataset, reason in lacking(connection, before).items():

@@ -30,6 +30,7 @@ from pubpriv.privacy.ledger.records import (
     period_of,
     state_text,
     states_of,
+    without_records,
 )
 from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.terms import PersonTerms
@@ -92,7 +93,7 @@ def replay(
         hashes.add(stored)
     replayed.refuse_awaiting()
     if not hashes:
-        raise LedgerViolation(f"dataset {dataset!r} is in the ledger, and its records are not")
+        raise without_records(dataset)
     if expected_head is not None and expected_head not in hashes:
         raise LedgerViolation(
             f"dataset {dataset!r} has no record with the hash {expected_head}: "

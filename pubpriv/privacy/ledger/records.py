@@ -233,6 +233,14 @@ def awaiting(place: str) -> str:
     return f"the books of the ledger {place} are to go on here and do not yet: run `pubpriv ledger close` there again"
 
 
+def without_records(dataset: str) -> LedgerViolation:
+    """Return the error for a dataset that is registered, and whose records are gone."""
+    return LedgerViolation(
+        f"the ledger lists the dataset {dataset!r} but has no record of it: records were deleted. Stop charging this "
+        "ledger, and bring it back with `pubpriv ledger restore EXPORT`"
+    )
+
+
 def _succeed(kind: str, facts: Mapping[str, Any], dataset: DatasetState) -> DatasetState:
     if kind == "sealed":
         if dataset.held != _NOTHING:
