@@ -10,9 +10,9 @@ import numpy as np
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes, total_error
 from benchmarks.intervals import judged_variances
+from pubpriv.common.lists import split_names
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.names.lists import split_names
 
 _FEWEST, _MOST = 40, 60
 """Public rows of a draw."""

@@ -81,8 +81,8 @@ def _set(
     The cap holds for ever. With --private and --columns the table is declared too; otherwise the first fit binds its
     table.
     """
+    from pubpriv.common.lists import split_names
     from pubpriv.data.tables import PrivateTable
-    from pubpriv.names.lists import split_names
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.terms import person_columns_of

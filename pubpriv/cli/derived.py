@@ -6,10 +6,10 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
+from pubpriv.common.lists import split_names
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import Estimator
 from pubpriv.estimators.settings import Setting, Settings, settings_of
-from pubpriv.names.lists import split_names
 
 
 def _option_of(setting: Setting) -> str:

@@ -265,7 +265,7 @@ def _estimate(job: "Job", flown: bool) -> "Estimate":
 
 def _check_outside(path: Path, job: "Job") -> None:
     """Refuse to write among the files of the private table, which would be another table then."""
-    from pubpriv.names.tables import canonical, overlap
+    from pubpriv.common.tables import canonical, overlap
 
     if overlap(canonical(job.private), glob.escape(str(path.resolve()))):
         raise InvalidInput(f"{path} is among the files of the private table {job.private}: write the model elsewhere")

@@ -49,10 +49,10 @@ def init(
     """
     for module in ("ruamel", "prefect"):
         need(module)
+    from pubpriv.common.lists import join_names, split_names
+    from pubpriv.common.tables import canonical
     from pubpriv.deployments.files import described
     from pubpriv.deployments.model import Dataset
-    from pubpriv.names.lists import join_names, split_names
-    from pubpriv.names.tables import canonical
 
     dataset = _ask(dataset, "--dataset", "Name of the dataset")
     file = Path(f"{dataset}.yaml") if out_ is None else out_

@@ -49,7 +49,7 @@ class Known:
             InvalidInput: a file that describes no dataset, an unknown dataset, or one that declares several tables.
             Unavailable: the ledger cannot be read now.
         """
-        from pubpriv.names.lists import split_names
+        from pubpriv.common.lists import split_names
 
         named = None if columns is None else tuple(split_names(columns))
         typed = cls(dataset, private, public, named, ledger)

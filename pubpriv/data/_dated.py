@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.periods import Span
 from pubpriv.data._dates import in_span
 from pubpriv.data.persons import NOBODY
 from pubpriv.data.pieces import Chunk
-from pubpriv.names.periods import Span
 
 
 @dataclass(frozen=True)

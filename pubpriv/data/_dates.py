@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.periods import Span
 from pubpriv.data._arrow import numbers_of
 from pubpriv.data.formats.cells import days_in
 from pubpriv.errors import InvalidInput
-from pubpriv.names.periods import Span
 
 _DAY = 86_400
 

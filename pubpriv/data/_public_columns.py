@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
 from pubpriv.data._arrow import is_number, is_read_as_number, numbers_of
 from pubpriv.data.columns import Column, meant, parse_columns, sources_of
 from pubpriv.data.formats.cells import number_in
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.names.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
 
 
 @dataclass(frozen=True, eq=False)

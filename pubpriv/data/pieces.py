@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
 from pubpriv.data._arrow import is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
@@ -22,7 +23,6 @@ from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of
 from pubpriv.data.stores import list_files
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.names.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
 
 _T = TypeVar("_T")
 

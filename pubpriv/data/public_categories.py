@@ -5,12 +5,12 @@ import sys
 from io import BytesIO
 from typing import Any
 
+from pubpriv.common.tables import canonical, is_in_memory
 from pubpriv.data._public_columns import public_contents, read_arrow
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.category_codes import check_kind, months_in, texts_of
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.errors import InvalidInput
-from pubpriv.names.tables import canonical, is_in_memory
 
 
 def groups_of(public: Any, column: str) -> ByCategory:

@@ -12,6 +12,7 @@ from functools import partial
 from os import cpu_count
 from typing import Any
 
+from pubpriv.common.threads import kept_threads
 from pubpriv.data._wide import Sums, nothing_of
 from pubpriv.data.arithmetic import row_by_row, single_threaded_blas, taking_turns
 from pubpriv.data.memory import Kept
@@ -21,7 +22,6 @@ from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.questions.in_period import weighing, whole
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
-from pubpriv.threads import kept_threads
 
 _TASKS, _TOGETHER = 32, 8
 """An executor may be sent several chunks together, at most so many, if there still are so many tasks: sending one costs

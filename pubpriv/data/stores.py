@@ -11,9 +11,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from pubpriv.common.tables import canonical, is_url, local_files, of_one_kind, root_and_pattern, wanted
+from pubpriv.common.urls import ARROW
 from pubpriv.errors import InvalidInput
-from pubpriv.names.tables import canonical, is_url, local_files, of_one_kind, root_and_pattern, wanted
-from pubpriv.names.urls import ARROW
 
 
 def locate(uri: str) -> tuple[Any, str]:

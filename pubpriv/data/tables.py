@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.lists import join_names
+from pubpriv.common.periods import Span
+from pubpriv.common.tables import canonical
 from pubpriv.data._dated import DatedChunk
 from pubpriv.data._public_columns import read_rows, select_rows
 from pubpriv.data.categories import ByCategory, check_groups
@@ -23,9 +26,6 @@ from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.persons import id_columns, keys_in_memory
 from pubpriv.data.pieces import Chunk, block_length, columns_read, footers
 from pubpriv.errors import InvalidInput
-from pubpriv.names.lists import join_names
-from pubpriv.names.periods import Span
-from pubpriv.names.tables import canonical
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
+from pubpriv.common.lists import join_names
+from pubpriv.common.tables import canonical
 from pubpriv.data.categories import source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.tables import PublicTable
@@ -16,8 +18,6 @@ from pubpriv.deployments.model import Audit, Dataset, Series
 from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.estimators.jobs import check_public_file
-from pubpriv.names.lists import join_names
-from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from pubpriv.common.periods import Span
+from pubpriv.common.tables import canonical, sharing
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
 from pubpriv.data.categories import ByCategory, source_of_groups
@@ -19,8 +21,6 @@ from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.ledger.unit import check_unit
-from pubpriv.names.periods import Span
-from pubpriv.names.tables import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms

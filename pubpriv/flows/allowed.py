@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pubpriv.common.tables import canonical
 from pubpriv.data.cluster import Cluster
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.jobs import Job
 from pubpriv.estimators.settings import settings_of
 from pubpriv.flows.dataset_files import files_in, filled, read_yaml
-from pubpriv.names.tables import canonical
 from pubpriv.privacy.ledger import Ledger
 
 VARIABLE = "PUBPRIV_ALLOW"

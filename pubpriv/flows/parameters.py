@@ -10,13 +10,13 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model, field_validator
 
+from pubpriv.common.periods import UNITS, Span
+from pubpriv.common.tables import refuse_credentials
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import Estimator
 from pubpriv.estimators.jobs import Job
 from pubpriv.estimators.settings import Setting, chosen, settings_of
 from pubpriv.flows.periods import Period
-from pubpriv.names.periods import UNITS, Span
-from pubpriv.names.tables import refuse_credentials
 from pubpriv.privacy.ledger.urls import understand, without_password
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"

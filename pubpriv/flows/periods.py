@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from pubpriv.common.periods import UNITS, Span
 from pubpriv.errors import InvalidInput
-from pubpriv.names.periods import UNITS, Span
 
 CALENDAR = ("year", "quarter", "month", "week", "day", "hour", "minute")
 """Units of schedules, from the coarsest to the finest."""

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pubpriv.common.threads import kept_threads
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy._radial import rounded_radial
-from pubpriv.threads import kept_threads
 
 MAX_SD = 1 << 53
 """Integer standard deviations up to here are floats without rounding."""

@@ -9,11 +9,11 @@ from pubpriv import curator as the_door
 from pubpriv.audit import _names, _tampering
 from pubpriv.audit._worlds import world
 from pubpriv.audit.finding import promised
+from pubpriv.common import tables
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.ledger import questions as shipped
-from pubpriv.names import tables
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
 from pubpriv.privacy.ledger import _access, _declared, _succession, records, schema

@@ -8,7 +8,7 @@ import pytest
 from helpers.cli_world import URL, register_visits
 
 import pubpriv as pp
-from pubpriv.names.periods import Span
+from pubpriv.common.periods import Span
 
 RUN = ("--public", "public.csv", "--dataset", "visits", "--ledger", URL, "--plain", "--budget", "zcdp:0.1")
 TERMS = ("--period", "month:seen", "--per-period", "zcdp:0.15")

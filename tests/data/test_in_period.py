@@ -10,6 +10,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.audit._catalogue import PRICE, questions
+from pubpriv.common.periods import Span
 from pubpriv.data._dates import in_span
 from pubpriv.data.id_pass import Replaced
 from pubpriv.data.person_table import PersonTable
@@ -18,7 +19,6 @@ from pubpriv.data.questions.per_person import WEIGHED
 from pubpriv.data.regions import Everything, View
 from pubpriv.data.scan import scan
 from pubpriv.errors import InvalidInput
-from pubpriv.names.periods import Span
 
 OCTOBER = Span.of("2026-10")
 COUNTS = Counts.priced(Everything(), PRICE)

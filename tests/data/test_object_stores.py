@@ -13,6 +13,7 @@ from helpers.object_store import SECRET, object_store
 
 import pubpriv as pp
 from pubpriv.audit._neighbours import COLUMNS
+from pubpriv.common.tables import canonical
 from pubpriv.data import stores
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import PerPerson
@@ -22,7 +23,6 @@ from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.estimators import MEAN
 from pubpriv.estimators.jobs import Job, run_job
-from pubpriv.names.tables import canonical
 from pubpriv.privacy.ledger import Ledger
 
 

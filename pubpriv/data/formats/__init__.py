@@ -4,9 +4,9 @@ A format says of a table what its schema is and how its rows are cut, and yields
 fails on no value.
 """
 
+from pubpriv.common.tables import is_in_memory, kind_of
 from pubpriv.data.formats import _delimited, _feather, _parquet, memory_table
 from pubpriv.data.formats._layout import BATCH, Format, Look, Piece
-from pubpriv.names.tables import is_in_memory, kind_of
 
 _FORMATS: dict[str, Format] = {"Parquet": _parquet, "Feather": _feather, "CSV": _delimited}
 

@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.common.tables import IN_MEMORY
 from pubpriv.data.formats._layout import BATCH, Look, Piece
 from pubpriv.errors import InvalidInput
-from pubpriv.names.tables import IN_MEMORY
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

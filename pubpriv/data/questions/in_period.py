@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from pubpriv.common.periods import Span
 from pubpriv.data._checks import kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions._bisection import Bisection
@@ -16,7 +17,6 @@ from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import View
-from pubpriv.names.periods import Span
 
 _BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, LiftedGram, Moments)
 """Questions of which a record that comes or goes moves half the squared distance of one that is replaced, at most."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pubpriv.common.lists import join_names
 from pubpriv.data.columns import parse_columns
-from pubpriv.names.lists import join_names
 
 _SKEWED, _SURE = 1.25, 3.0
 """Public rows are skewed beyond this, and by so many standard deviations of the skewness of as many Gaussian rows."""

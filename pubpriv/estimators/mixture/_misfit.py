@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.threads import kept_threads
 from pubpriv.curator import Curator
 from pubpriv.data.arithmetic import row_by_row
 from pubpriv.data.codec import public_value, row_tuples
@@ -31,7 +32,6 @@ from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
-from pubpriv.threads import kept_threads
 
 _LIMIT = 0.005
 """Largest divergence of counts, per row, of a model that fits; t with 5 degrees of freedom has some .1."""

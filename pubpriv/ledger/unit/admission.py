@@ -5,13 +5,13 @@ from dataclasses import replace
 from string import hexdigits
 from typing import Any
 
+from pubpriv.common.tables import is_in_memory
 from pubpriv.data.questions.base import LIMIT, Question
 from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.questions.radial import reach_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.ledger.unit.units import Unit
-from pubpriv.names.tables import is_in_memory
 from pubpriv.privacy.budgets import Budget, PureDP
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of

@@ -8,9 +8,9 @@ from shlex import quote
 
 import sqlalchemy as sa
 
+from pubpriv.common.lists import join_names
+from pubpriv.common.tables import canonical, is_in_memory, is_url, root_and_pattern, sharing
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
-from pubpriv.names.lists import join_names
-from pubpriv.names.tables import canonical, is_in_memory, is_url, root_and_pattern, sharing
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.ledger._old_books import awaited_from

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pubpriv.common.periods import UNITS, Span
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.names.periods import UNITS, Span
 from pubpriv.privacy.budgets import Amount, Budget, PureDP, budget_from_json
 from pubpriv.privacy.ledger._names import check_text
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pubpriv.common.tables import canonical
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
 from pubpriv.privacy.ledger import _custody, _succession, bundle
 from pubpriv.privacy.ledger._access import Access

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubpriv.names.lists import join_names, split_names
+from pubpriv.common.lists import join_names, split_names
 
 TYPED = {
     "a, b ,log1p(c)": ["a", "b", "log1p(c)"],

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from pubpriv.threads import kept_threads
+from pubpriv.common.threads import kept_threads
 
 
 def _name() -> str:

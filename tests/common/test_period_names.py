@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
+from pubpriv.common.periods import UNITS, Span
 from pubpriv.errors import InvalidInput
-from pubpriv.names.periods import UNITS, Span
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pubpriv.common.tables import canonical, local_files, overlap, sharing
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.names.tables import canonical, local_files, overlap, sharing
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 

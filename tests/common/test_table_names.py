@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubpriv.names.tables import _matches, overlap
+from pubpriv.common.tables import _matches, overlap
 
 SHARED = [
     ("/d/v.parquet", "/d/v.parquet"),

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import unquote
 
+from pubpriv.common.urls import canonical_url, common, compared_parts
 from pubpriv.errors import InvalidInput
-from pubpriv.names.urls import canonical_url, common, compared_parts
 
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_REGION; AWS_ENDPOINT_URL for other stores",

@@ -1,1 +1,0 @@
-"""Names that both wings read alike: of tables, of calendar periods, and several in one text."""
