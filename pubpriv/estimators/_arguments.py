@@ -1,4 +1,4 @@
-"""What an estimate is called with from Python, looked at before anything else."""
+"""Check the arguments of an estimate called from Python before anything is opened or charged."""
 
 from typing import Any
 
@@ -7,10 +7,12 @@ from pubpriv.errors import InvalidInput
 
 
 def check_arguments(public: Any, curator: Curator) -> None:
-    """Refuse what is no run, and public rows that are a private table; nothing is opened or charged.
+    """Refuse swapped arguments, a missing curator, and public rows that belong to a private table.
+
+    Nothing is opened or charged.
 
     Raises:
-        InvalidInput: the two were given the other way round, or there is no curator, or see `Curator.check_public`.
+        InvalidInput: the arguments are swapped, there is no curator, or `Curator.check_public` refuses the rows.
     """
     if not isinstance(curator, Curator):
         swapped = (

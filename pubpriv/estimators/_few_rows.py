@@ -1,4 +1,8 @@
-"""Refusals by how many rows there are: before anything is spent where that is public, and else an answer, paid for."""
+"""Refuse runs with too few rows.
+
+Where the number of rows is public, the refusal is free. Where it is a released answer, it was paid for, and the run
+ends without a result.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +13,13 @@ from pubpriv.ledger.unit import Size
 
 @contextmanager
 def refusing_by(size: Size) -> Iterator[None]:
-    """Hold what is refused in here against `size`: where that was released, the run has spent, and ends.
+    """Turn a refusal in this block into `NoAnswer` if the number of rows was released, that is, paid for.
 
     Args:
-        size: of the table, by which rows are found to be too few.
+        size: number of rows of the table, by which the block refuses.
 
     Raises:
-        NoAnswer: instead of `InvalidInput`, which promises that nothing was spent.
+        NoAnswer: instead of `InvalidInput`, because `InvalidInput` promises that nothing was spent.
     """
     refused = ""
     try:

@@ -1,26 +1,26 @@
-"""Columns whose values are multiples of a step, as whole numbers are: what the public rows show of them."""
+"""Columns whose values are multiples of a step, such as whole numbers: find the step in the public rows."""
 
 import numpy as np
 
 _LEVELS = 1000
-"""A column with more steps between its least and its largest public value is as good as continuous."""
+"""A column whose public range spans more steps than this is treated as continuous."""
 
 _REPEATED = 4
-"""Rows of which two values are no chance."""
+"""With at least this many rows, a column of only two values is no coincidence."""
 
 _EXACT = 1e-6
-"""Gaps are multiples of a step if they are so to within this share of it."""
+"""Tolerance: a gap counts as a multiple of a step if it is within this share of the step."""
 
 
 def distinct(column: np.ndarray) -> np.ndarray:
-    """Values of a column (m,) in order, each once: those that the rounding of quotients made differ are the same."""
+    """Give the distinct values of a column (m,) in order; values that differ only by rounding error count as one."""
     values = np.unique(column)
     gaps = np.diff(values)
     return np.append(values[:1], values[1:][gaps > _EXACT / _LEVELS * gaps.sum()])
 
 
 def typical_step(column: np.ndarray) -> float:
-    """Tell the typical distance of neighbouring values (m,), where most rows share theirs; else 0."""
+    """Give the typical distance between neighbouring values (m,) if most rows share their value; else 0."""
     values = distinct(column)
     if not 1 < len(values) <= len(column) / 2:
         return 0.0
@@ -29,9 +29,9 @@ def typical_step(column: np.ndarray) -> float:
 
 
 def lattice(column: np.ndarray) -> float:
-    """Find the largest step of which all gaps between values (m,) are multiples; 0: none, or too small to matter."""
+    """Find the largest step that divides all gaps between values (m,); 0: there is none, or it is too small to use."""
     gaps = np.diff(distinct(column))
-    if len(gaps) < 2:  # two values are on a lattice if they are repeated, and else on any that has both
+    if len(gaps) < 2:  # two repeated values are a lattice; two unrepeated ones fit any lattice
         return float(gaps.sum()) if len(column) >= _REPEATED else 0.0
     width = float(gaps.sum())
     step = float(gaps.min())
@@ -49,10 +49,10 @@ def lattices(rows: np.ndarray) -> np.ndarray:
 
 
 def count_steps(rows: np.ndarray) -> np.ndarray:
-    """Find the step (d,) of each column of rows (m, d), as `lattice` does; all are 0 where a column is on none.
+    """Find the step (d,) of each column of rows (m, d), as `lattice` does; all are 0 if any column has no step.
 
-    A value that no public row has is no sign of another kind of column: one that is constant is taken to have the least
-    step of the others, where their steps are multiples of it, as those of answers and small counts are.
+    A column that is constant in the public rows gives no evidence of its own. It gets the smallest step of the other
+    columns if all their steps are multiples of that one, as is usual for answers and small counts.
     """
     steps, varying = np.zeros(rows.shape[1]), np.ptp(rows, axis=0) > 0
     for i in np.flatnonzero(varying):

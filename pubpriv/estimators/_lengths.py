@@ -1,15 +1,15 @@
-"""Laws of the lengths of Gaussian rows: |z| is chi-distributed with d degrees of freedom. Without `scipy.stats`."""
+"""Lengths of standard Gaussian rows: |z| has a chi distribution with d degrees of freedom. Avoids `scipy.stats`."""
 
 import numpy as np
 
 
 def length_quantile(d: int, share: float) -> float:
-    """Give the quantile of |z| below which `share` of standard Gaussian rows z in R^d lie."""
+    """Give the quantile of |z| at `share`, for standard Gaussian rows z in R^d."""
     return float(length_quantiles(d, np.array(share)))
 
 
 def length_quantiles(d: int, shares: np.ndarray) -> np.ndarray:
-    """Give the quantiles of |z| below which each of `shares`, of any shape, of standard Gaussian rows z in R^d lies."""
+    """Give the quantiles of |z| at `shares` (any shape), for standard Gaussian rows z in R^d."""
     from scipy.special import gammaincinv
 
     return np.asarray(np.sqrt(2 * gammaincinv(d / 2, shares)))

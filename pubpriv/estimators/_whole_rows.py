@@ -1,4 +1,4 @@
-"""How many private rows have no missing or infinite value, by counts that a run released anyway; post-processing."""
+"""Estimate how many private rows have no missing or infinite value, from counts that a run releases anyway."""
 
 import math
 
@@ -7,23 +7,23 @@ import numpy as np
 from pubpriv.ledger.unit import Size
 
 SURELY = 4.2
-"""Sds that noise alone does not reach: by so many fewer rows are counted than there are, where some lack values."""
+"""Standard deviations that noise alone does not reach. A deficit larger than this means that rows lack values."""
 
 
 def whole_rows(size: Size, counts: np.ndarray, sd: float, share: float = 1.0) -> float:
-    """Tell how many rows are whole; see `Size.counted`.
+    """Estimate the number of rows without missing values; see `Size.counted`.
 
     Args:
-        size: of the table.
+        size: number of rows of the table.
         counts: (regions,), released.
-        sd: of the noise in each.
-        share: rows in the regions, of all that are whole; a row may be in several.
+        sd: of the noise in each count.
+        share: expected sum of the counts as a share of all complete rows; a row may be in several regions.
     """
     return size.counted(float(counts.sum()) / share, sd * math.sqrt(len(counts)) / share, SURELY, least=1.0)
 
 
 def left_out(size: Size, whole: float) -> tuple[str, ...]:
-    """Say which share of the rows lacks values; nothing where n was released, for that is of whole rows alone."""
+    """Report the share of rows that lack values; nothing if n was released, because that n counts complete rows."""
     if size.sd or whole >= size.rows:
         return ()
     share = 1 - whole / size.rows

@@ -1,4 +1,4 @@
-"""What a run will ask and what each question may cost: the form that the plans of all estimators share."""
+"""Plans: the questions that a run will ask and what each may cost, in the form that all estimators share."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,14 +15,14 @@ from pubpriv.privacy.budgets import KINDS, Purse
 @public_value
 @dataclass(frozen=True)
 class Ask:
-    """One question to come.
+    """A question that a run will ask.
 
     Attributes:
         label: as the ledger will show it.
-        numerator, denominator: of the squared distance that it may cost: mu^2, or epsilon^2 where noise is radial.
-        question: of the size, price and noise to come, about nothing: what is priced and rehearsed. The step that
-            asks puts frames, radii and thresholds in, by the function that made this one.
-        law: of the run's noise.
+        numerator, denominator: of the squared distance that it may cost: mu^2, or epsilon^2 if the noise is radial.
+        question: a placeholder with the final size, price and noise, which is priced and rehearsed. The step that asks
+            fills in frames, radii and thresholds, through the same function that made the placeholder.
+        law: law of the run's noise.
     """
 
     label: str
@@ -33,56 +33,56 @@ class Ask:
 
     @property
     def price(self) -> Fraction:
-        """mu^2, or epsilon^2."""
+        """Price: mu^2 for Gaussian noise, epsilon^2 for radial noise."""
         return Fraction(self.numerator, self.denominator)
 
     @property
     def rho(self) -> float:
-        """mu^2 / 2 of Gaussian noise of the same sd, for formulas."""
+        """rho = mu^2 / 2 of Gaussian noise with the same standard deviation, for formulas."""
         question = self.question
         louder = question.louder if isinstance(question, Radial) else 1.0
         return float(self.price) / 2 / louder**2
 
     @property
     def part(self) -> float:
-        """What it takes of the run's currency, up to a factor: parts of one run add up."""
+        """Cost in the run's currency, up to a common factor: the parts of one run add up."""
         return float(self.price) if self.law == GAUSSIAN else math.sqrt(self.price)
 
     def as_asked(self, question: Question) -> Question:
-        """Return the question as the run asks it: under the law of its noise."""
+        """Wrap the question in the law of the run's noise, as the run asks it."""
         return under_law(self.law, question)  # type: ignore[no-any-return]
 
 
 @public_value
 @dataclass(frozen=True)
 class Plan:
-    """Questions of a run, in order, with their shares of its budget.
+    """The questions of a run in order, with their shares of its budget.
 
     Attributes:
-        asks: they add up to the method's share exactly.
+        asks: their prices add up to the method's share exactly.
     """
 
     asks: tuple[Ask, ...]
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What `Curator.rehearse` checks and a planner prices."""
+        """Questions that `Curator.rehearse` checks and a planner prices."""
         return tuple(ask.question for ask in self.asks if ask.question is not None)
 
 
 Worth = Callable[[float], float]
-"""rho of a step, by its share of the run."""
+"""Maps a step's share of the run to its rho."""
 
 
 def gaussian_only(method: str, kind: str) -> None:
-    """Refuse a method that is kept as its paper has it, where the run's noise would not be Gaussian.
+    """Refuse a reference method, kept as in its paper, if the budget does not allow Gaussian noise.
 
     Args:
-        method: of an estimator.
+        method: method of an estimator.
         kind: of the run's budget.
 
     Raises:
-        InvalidInput: Gaussian noise has no price in it.
+        InvalidInput: Gaussian noise has no price under this kind of budget.
     """
     if KINDS[kind].noise_law != GAUSSIAN:
         raise InvalidInput(
@@ -92,12 +92,12 @@ def gaussian_only(method: str, kind: str) -> None:
 
 
 def worth_of(purse: Purse, blank: "Blank", crowd: Fraction) -> Worth:
-    """Return a step's rho, of Gaussian noise of the same sd, from its share of the purse, before it is split.
+    """Return the function that gives a step's rho (of Gaussian noise with the same sd) from its share of the purse.
 
     Args:
-        purse: of the method.
-        blank: makes the question of the step, whose shape says how loud radial noise is.
-        crowd: as the purse will be split.
+        purse: purse of the method, before it is split.
+        blank: makes the step's question, whose shape determines how much larger radial noise is.
+        crowd: as in the later split; see `PureDP.split`.
     """
     whole = Ask("", 1, 1, law=KINDS[purse.kind].noise_law)
     quiet = 2 * replace(whole, question=whole.as_asked(blank(whole))).rho  # of a price of one
@@ -105,22 +105,22 @@ def worth_of(purse: Purse, blank: "Blank", crowd: Fraction) -> Worth:
 
 
 Blank = Callable[[Ask], Question]
-"""Makes the question of an ask, about nothing."""
+"""Makes the placeholder question of an ask."""
 
 
 def split_purse(
     purse: Purse, method: str, shares: Mapping[str, tuple[Fraction, Blank]], crowd: Fraction = Fraction(1)
 ) -> dict[str, Ask]:
-    """Return asks `method/name` by name, in the order of `shares`; the last takes what rounding leaves.
+    """Return asks labelled `method/name` by name, in the order of `shares`; the last one takes what rounding leaves.
 
     Args:
-        purse: of the method.
-        method: before the name in the label.
-        shares: of the purse, and what makes the question.
+        purse: purse of the method.
+        method: prefix of the labels.
+        shares: by name, the share of the purse and what makes the question.
         crowd: see `PureDP.split`.
 
     Raises:
-        InvalidInput: a share below one unit of the budget.
+        InvalidInput: a share is below one unit of the budget.
     """
     prices, law = purse.split([share for share, _ in shares.values()], crowd), KINDS[purse.kind].noise_law
     asks = {

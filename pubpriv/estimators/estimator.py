@@ -1,6 +1,6 @@
-"""What an estimator is to everything above it: commands, flows, forms, deployment files, plans, audits and tests.
+"""The declaration of an estimator, from which commands, flows, forms, deployments, plans, audits and tests are made.
 
-Nothing heavy is loaded by this module or by a declaration; the functions of an estimator load what they use.
+Neither this module nor a declaration loads anything heavy; the functions of an estimator load what they need.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def _any_size(settings: Any, public: PublicTable, n_private: int, budget: Budget
 
 @dataclass(frozen=True)
 class Checks:
-    """What is looked at before a run is opened. Each takes the settings first; all raise `InvalidInput`.
+    """Checks before a run is opened. Each takes the settings first; all may raise `InvalidInput`.
 
     Attributes:
-        public: gives the public rows that fit the settings.
-        size: refuses a run that is known beforehand to be too small, with the n or the budget that would do.
-        advice: says of public rows that will do, but not well, why.
+        public: returns the public rows that fit the settings.
+        size: refuses a run that is certain to be too small, and says which n or which budget would do.
+        advice: says why public rows are usable but not good.
     """
 
     public: Callable[[Any, PublicTable], PublicTable]
@@ -48,16 +48,16 @@ class Checks:
 class Trial:
     """A run that an audit records on synthetic rows and replays on other tables.
 
-    The rows are of unit Gaussians with equal weights; see `pubpriv.audit.recording`.
+    The rows come from unit Gaussians with equal weights; see `pubpriv.audit.recording`.
 
     Attributes:
-        name: which way the run takes; empty where there is only one.
-        settings: of the run; None: their defaults.
+        name: names the branch that the run takes; empty if there is only one.
+        settings: of the run; None: the defaults.
         budget: of the run, as text.
-        components: how many Gaussians there are.
-        columns: of the table.
+        components: number of Gaussians.
+        columns: number of columns of the table.
         apart: distance between the means of any two of them.
-        public_rows: how many; they are the same in each audit. 0: the method works without.
+        public_rows: number of public rows, the same rows in each audit. 0: the method works without them.
     """
 
     name: str = ""
@@ -71,20 +71,20 @@ class Trial:
 
 @dataclass(frozen=True)
 class Estimator:
-    """An estimator, declared.
+    """The declaration of one estimator.
 
     Attributes:
-        name: `mean`: of the command `fit mean`, of the flow `estimate-mean`, and in deployment files.
+        name: for example `mean`, used in the command `fit mean`, the flow `estimate-mean` and deployment files.
         title: what it estimates, for people.
-        help: of its command.
-        walk: what its flow does, for the UI.
-        plan_help: of its plan.
-        settings: a frozen dataclass; options, forms and files are made of its fields.
-        driver: (settings, public rows, curator, runner) to an estimate.
-        case: (settings, public rows or how many there will be) to what prices and predicts a run.
-        checks: before anything is spent.
-        trials: what an audit records: a run for each way that the driver may take.
-        without_public: methods, by name, that work without public rows.
+        help: help text of its command.
+        walk: what its flow does, for Prefect's UI.
+        plan_help: help text of its plan.
+        settings: a frozen dataclass; options, forms and files are made from its fields.
+        driver: runs the method: (settings, public rows, curator, runner) to an estimate.
+        case: makes what prices and predicts a run, from (settings, public rows or their planned number).
+        checks: made before anything is spent.
+        trials: runs that an audit records, one for each branch of the driver.
+        without_public: names of the methods that work without public rows.
     """
 
     name: str

@@ -32,11 +32,11 @@ from pubpriv.released.estimate import Estimate
 
 @dataclass(frozen=True)
 class Validation:
-    """What tables are held against before a run: steps of whoever knows schemas.
+    """Steps that check the tables before a run, provided by a caller that knows schemas.
 
     Attributes:
-        public: gives the public table back, or refuses it.
-        private: gives the handle back, or refuses what it declares.
+        public: returns the public table, or refuses it.
+        private: returns the handle of the private table, or refuses what it declares.
     """
 
     public: Step[[PublicTable], PublicTable]
@@ -45,21 +45,21 @@ class Validation:
 
 @dataclass(frozen=True)
 class Job:
-    """A run in names and numbers.
+    """A run, described by names and numbers only.
 
     Attributes:
-        estimator: what is estimated.
-        private: private table: Parquet, CSV or Feather; file, folder or glob.
-        public: public table; None, where the method works without.
+        estimator: the estimator to run.
+        private: private table: Parquet, CSV or Feather; a file, folder or glob.
+        public: public table; None if the method works without.
         columns: columns or expressions; None: the numeric columns of the public table.
         budget: allotment of the run, as text.
-        dataset: name in the ledger.
+        dataset: its name in the ledger.
         ledger: URL of the ledger.
         release_id: name of the run.
-        settings: of the estimator.
+        settings: settings of the estimator.
         dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
         rows_per_person: see `Curator`.
-        rows_of: name of the period whose rows are asked, where the dataset has periods; None: all rows.
+        rows_of: name of the period whose rows are used, if the dataset has periods; None: all rows.
     """
 
     estimator: Estimator
@@ -92,40 +92,40 @@ class Job:
         rows_of: str | None = None,
         **settings: Any,
     ) -> "Job":
-        """Make a job with settings by name; those that are not given are at their defaults."""
+        """Make a job from settings by name; the others keep their defaults."""
         made = estimator.settings(**settings)
         table = private, public, columns
         return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person, rows_of)
 
     def public_files(self) -> tuple[str, ...]:
-        """Name what is read as public, with the files that settings name: none of it may be private."""
+        """List the files that are read as public, including those that settings name: none of them may be private."""
         values, declared = chosen(self.settings), settings_of(type(self.settings))
         named = (values[each.field] for each in declared if each.about.is_file(values[each.field]))
         return *(() if self.public is None else (self.public,)), *named
 
     def inputs(self) -> tuple[str, ...]:
-        """Return files that a model must not overwrite."""
+        """List the files that the released model must not overwrite."""
         return self.private, self.ledger.removeprefix("sqlite:///"), *self.public_files()
 
     def checked(self, public: PublicTable) -> PublicTable:
-        """Return public rows that fit the settings; see `Checks`."""
+        """Return the public rows that fit the settings; see `Checks`."""
         return self.estimator.checks.public(self.settings, public)
 
     def advice(self, public: PublicTable) -> tuple[str, ...]:
-        """Return what to say of public rows that will do, but not well; see `Checks`."""
+        """Return warnings about public rows that are usable but not good; see `Checks`."""
         return self.estimator.checks.advice(self.settings, public)
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
-        """Refuse a run that is known beforehand to be too small; see `Checks`."""
+        """Refuse a run that is certain to be too small; see `Checks`."""
         whole = budget if self.by is None else parts_of(budget)[0]
         self.estimator.checks.size(self.settings, public, n_private, whole)
 
     @property
     def by(self) -> str | None:
-        """The column that tells groups apart, or its month; None: there are no groups.
+        """The column whose values (or months) define the groups; None: there are no groups.
 
         Raises:
-            InvalidInput: groups are named, but no column.
+            InvalidInput: groups are named, but not their column.
         """
         by, values = getattr(self.settings, "by", None), getattr(self.settings, "by_values", ())
         if by is None and values:
@@ -133,40 +133,40 @@ class Job:
         return by
 
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
-        """Return what the job is for, in a run that is open."""
+        """Run the estimator inside an open run."""
         return self.estimator.driver(self.settings, public, curator, runner)
 
     def admit(self) -> tuple[str, ...]:
-        """Refuse tables that cannot be what they are named as. No table is opened, and nothing of it is kept.
+        """Refuse tables that are not what the job says they are. No table is opened, and nothing of it is kept.
 
         Returns:
-            What to say before anything is read.
+            Warnings to show before anything is read.
 
         Raises:
-            InvalidInput: an unknown ledger or dataset; public files that are, or could be, those of a private table.
+            InvalidInput: an unknown ledger or dataset, or public files that are, or could be, files of a private table.
             SpecMismatch: a private table that the dataset does not declare.
         """
         with Ledger.open(self.ledger, create=False) as ledger:
             return _admitted(self, ledger)
 
     def check(self, validation: Validation | None = None) -> tuple[str, ...]:
-        """Find all that can be wrong with the input, and whether there is room for the run. Raises as `run_job` does.
+        """Check all of the input, and whether the budget has room for the run. Raises as `run_job` does.
 
         Returns:
-            What to warn of before anything is spent.
+            Warnings to show before anything is spent.
         """
         budget = parse_budget(self.budget)
         with Ledger.open(self.ledger, create=False) as ledger:
             _admitted(self, ledger)
             public, _ = _ingested(self, validation, plain, budget, ledger)
             if not ledger.fitting_in(self.dataset, budget, self.rows_of):
-                # a new run is refused with what would fit; one that has its hold already goes on
+                # refuses a new run and says what would fit; a run that already holds its budget goes on
                 ledger.run(self.dataset, self.release_id).open(budget, self.rows_of)
         return self.advice(public)
 
 
 def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
-    """Do `Job.admit` with an open ledger: public files first, for a private one must not pass for them."""
+    """Do `Job.admit` with an open ledger. Public files come first: a private table must not pass as one of them."""
     private = canonical(job.private)
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
@@ -182,7 +182,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
 
 
 def _check_period(job: Job, terms: PeriodTerms | None) -> None:
-    """Refuse a period that is none of the dataset's, or whose rows may still come: its release is made once."""
+    """Refuse a period that the dataset does not have, or one that has not ended: its release is made only once."""
     if job.rows_of is None:
         return
     if terms is None:
@@ -199,16 +199,16 @@ def _check_period(job: Job, terms: PeriodTerms | None) -> None:
 def run_job(
     job: Job, validation: Validation | None = None, runner: Runner = plain, executor: Executor | None = None
 ) -> Estimate:
-    """Admit, ingest, check, hold, estimate, close.
+    """Admit, ingest and check the tables, hold the budget, estimate, and close the run.
 
     Everything that can be wrong with the input is found before the run is opened. A run that fails after its
     first charge stays open, and running the job again resumes it.
 
     Args:
-        job: what to run.
-        validation: of its tables; None: none beside what the estimate needs.
-        runner: who runs the steps.
-        executor: where blocks are scanned; default: the job's cluster, or threads.
+        job: the run.
+        validation: checks of its tables; None: only those that the estimate needs.
+        runner: runs the steps.
+        executor: scans the blocks; default: the job's cluster, or threads.
 
     Raises:
         PubPrivError: see `Curator` and the estimator.
@@ -226,7 +226,7 @@ def run_job(
 
 
 def _cluster(job: Job) -> Executor | None:
-    """The cluster that was asked for, found and looked at before anything is paid."""
+    """Connect to the cluster that the job names, and check it before anything is paid."""
     address = _cluster_address(job)
     if address is None:
         return None
@@ -236,7 +236,7 @@ def _cluster(job: Job) -> Executor | None:
 
 
 def _cluster_address(job: Job) -> str | None:
-    """Give the address of the scheduler that was asked for."""
+    """Give the address of the scheduler that the job or the environment names."""
     return job.dask or os.environ.get(cluster.Cluster.variable) or None
 
 
@@ -258,16 +258,16 @@ def _ingested(
     rows = private.n_rows if begun is None else begun[1]
     if terms is not None and job.rows_per_person == "1":
         rows = None if job.rows_of else terms.persons
-    if rows is not None:  # else the driver checks what it released
+    if rows is not None:  # else the number is private: the driver checks the released one
         job.check_size(public, rows, budget)
     return public, private
 
 
 def _groups(job: Job, runner: Runner) -> ByCategory | None:
-    """Groups as they are declared, or as public rows have them; never as the private table has them.
+    """Groups as declared, or as found in the public rows; never as found in the private table.
 
     Raises:
-        InvalidInput: there are none of either.
+        InvalidInput: neither exist.
     """
     if job.by is None:
         return None
@@ -281,10 +281,10 @@ def _groups(job: Job, runner: Runner) -> ByCategory | None:
 
 
 def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...]) -> PublicTable:
-    """The public rows of a job, validated and without the columns of ids and groups, or a table of none.
+    """The public rows of a job, validated and without the columns of ids and groups; or a table without rows.
 
     Raises:
-        InvalidInput: there are none, and the method needs some, or nobody says which columns.
+        InvalidInput: the method needs public rows and there are none, or nothing says which columns to use.
     """
     if job.public is None:
         if job.estimator.needs_public(job.settings):
@@ -299,15 +299,15 @@ def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[
 
 
 def check_public_file(path: str, ledger: str | None, private: str | None = None) -> None:
-    """Refuse to read a private table as public rows, where no run is opened.
+    """Refuse a private table that is given as public rows, in commands that open no run.
 
     Args:
-        path: of public rows; it is not opened.
-        ledger: URL; None: that of `PUBPRIV_LEDGER`, if it is set and the ledger is there.
-        private: a private table that is named beside it.
+        path: of the public rows; the file is not opened.
+        ledger: URL; None: the one in `PUBPRIV_LEDGER`, if that is set and the ledger exists.
+        private: a private table that the same command names.
 
     Raises:
-        InvalidInput: they share files, or could, or it shares some with a private table that the ledger knows.
+        InvalidInput: the two tables share files, or could, or `path` shares files with a private table in the ledger.
     """
     if private is not None:
         _refuse_shared(canonical(private), path)
@@ -318,14 +318,14 @@ def check_public_file(path: str, ledger: str | None, private: str | None = None)
 
 
 def check_may_be_counted(private: str, ledger: str | None) -> None:
-    """Refuse to count the rows of a private table where no run is opened and the ledger knows that they are private.
+    """Refuse to count rows outside a run if the ledger knows that their number is private.
 
     Args:
-        private: the table.
+        private: the private table.
         ledger: as in `check_public_file`.
 
     Raises:
-        InvalidInput: it is a table of a dataset whose unit is a person.
+        InvalidInput: the table belongs to a dataset whose unit is a person.
     """
     url = _known_ledger(ledger)
     if url is not None:
@@ -334,7 +334,7 @@ def check_may_be_counted(private: str, ledger: str | None) -> None:
 
 
 def _known_ledger(ledger: str | None) -> str | None:
-    """URL of a ledger, or that of `PUBPRIV_LEDGER`; None where there is none yet."""
+    """URL of a ledger, or the one in `PUBPRIV_LEDGER`; None if that ledger does not exist yet."""
     url = ledger or os.environ.get(VARIABLE)
     if not url:
         return None
@@ -343,7 +343,7 @@ def _known_ledger(ledger: str | None) -> str | None:
 
 
 def _refuse_shared(private: str, *public: str) -> None:
-    """Refuse public files of which one could be a file of the private table of this canonical name."""
+    """Refuse public files that could be a file of the private table with this canonical name."""
     shared = sharing(private)
     for path in public:
         if shared(canonical(path)):
@@ -352,14 +352,14 @@ def _refuse_shared(private: str, *public: str) -> None:
 
 @step(title="ingest public table")
 def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> PublicTable:
-    """The public rows in `path`; `content` is the file's hash, so that nothing stale is taken for it."""
+    """Read the public rows in `path`; `content` is the file's hash, so that no outdated cached result is used."""
     del content
     return PublicTable.open(path, columns)
 
 
 @step(title="ingest public groups")
 def _ingest_groups(path: str, content: str, column: str) -> ByCategory:
-    """Groups by a column of the public rows in `path`; see `_ingest_public`."""
+    """Read the groups in a column of the public rows in `path`; see `_ingest_public`."""
     del content
     return groups_of(path, column)
 
@@ -374,5 +374,5 @@ def _ingest_private(
     dates: str,
     period: str,
 ) -> PrivateTable:
-    """A handle on the private table: schema and row count are looked at, rows are not."""
+    """Open a handle on the private table: it reads the schema and the row count, but no rows."""
     return PrivateTable.open(uri, columns, exact, person, by=by, dates=dates, period=period)

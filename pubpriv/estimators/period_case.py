@@ -1,4 +1,4 @@
-"""What a run is predicted to cost and to show that asks rows of one period."""
+"""Forecast of a run on the rows of one period: what it costs and what errors to expect."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,19 +14,19 @@ from pubpriv.privacy.budgets import KINDS, Budget, Purse
 
 @dataclass(frozen=True)
 class PeriodCase(CaseOverAnother):
-    """Another case on the rows of one period; n is how many rows, or persons, that has.
+    """Another case, restricted to the rows of one period; n is the number of rows, or persons, in that period.
 
     Attributes:
-        case: of rows, or of persons.
-        period: its name.
+        case: a case of rows, or of persons.
+        period: name of the period.
     """
 
     period: str
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Predict a run that asks first how many rows there are, and whose questions are of rows of the period.
+        """Predict a run that first asks for the number of rows, and then asks its questions about the period's rows.
 
-        A count of one region and a bisection have twice the variance that the other case reckons with.
+        A count of one region and a bisection have twice the variance that the other case assumes.
         """
         first, rest = self._first(purse)
         forecast = self.case.forecast(n, rest)
@@ -34,16 +34,16 @@ class PeriodCase(CaseOverAnother):
         return replace(forecast, plan=replace(forecast.plan, asks=asks))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Decide as the other case does with what the first question leaves."""
+        """Decide as the other case does with the budget that the first question leaves."""
         return self.case.feasible(n, self._first(purse)[1])
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Say what the other case says, and whose rows are asked."""
+        """Give the other case's notes, preceded by which rows are used."""
         what = f"rows are those of {self.period} alone, and how many there are is private: the run asks it"
         return (what, *self.case.notes(n, budget))
 
     def _first(self, purse: Purse) -> tuple[tuple[Ask, ...], Purse]:
-        """What is asked before the other case, which has the rest: a run of persons counts them itself."""
+        """Split off the first question; the other case has the rest. A run of persons counts its persons itself."""
         if isinstance(self.case, PersonCase):
             return (), purse
         question, rest = first_of_period(purse)

@@ -1,4 +1,4 @@
-"""What a run is predicted to cost and to show where the unit is a person."""
+"""Forecast of a run whose unit is a person: what it costs and what errors to expect."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,27 +13,28 @@ from pubpriv.ledger.unit import DeclaredSizes, Sizes, auto_rows, first_questions
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
 
 _ONCE = DeclaredSizes((1,), (1.0,))
-"""Where nobody says how many rows persons have, each counts once."""
+"""Default sizes: each person has one row."""
 
 
 @dataclass(frozen=True)
 class PersonCase(CaseOverAnother):
     """Another case where the unit is a person; n is the number of persons.
 
-    A run first asks how many persons and rows there are, and its method has the rest. Persons are no more than their
-    rows, and a table of one row a person is what theorems speak of, so both are given as for rows.
+    A run first asks for the numbers of persons and rows, and the method has the rest of the budget. The row limit and
+    the theorems are those of the case of rows: there are no more persons than rows, and theorems assume one row per
+    person.
 
     Attributes:
-        case: of rows.
+        case: a case of rows.
         most: rows of a person that count in full, or `auto`.
-        sizes: persons by their number of rows, of which only the shares matter.
+        sizes: number of persons by their number of rows; only the proportions matter.
     """
 
     most: int | str = 1
     sizes: DeclaredSizes = _ONCE
 
     def settled(self, n: int, purse: Purse) -> tuple[int, int]:
-        """Return (L, rows that count) of n persons; `auto` as a run would choose it, but for the noise in it."""
+        """Return (L, rows that count) for n persons; `auto` chooses L as a run would, without the noise."""
         sizes, most = self.sizes.of(n), self.most
         if most == "auto":
             asked = next(iter(first_questions(purse)[0].values()))
@@ -41,9 +42,9 @@ class PersonCase(CaseOverAnother):
         return int(most), max(2, round(sizes.counted(int(most))))
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Predict a run that asks for the numbers of rows and persons first, and whose questions are of persons.
+        """Predict a run that first asks for the numbers of rows and persons, and then asks its questions per person.
 
-        Rows of one person are taken to be copies of each other, so errors of sampling are at most what it says.
+        The rows of one person are assumed to be copies of each other, so `sampling` errors are upper bounds.
         """
         (most, rows), law = self.settled(n, purse), KINDS[purse.kind].noise_law
         first, rest = first_questions(purse, most)
@@ -63,12 +64,12 @@ class PersonCase(CaseOverAnother):
         return Forecast(replace(forecast.plan, asks=asks), tuple(errors), apart)
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Decide as the other case does for the rows that count."""
+        """Decide as the other case does, for the rows that count."""
         most, rows = self.settled(n, purse)
         return self.case.feasible(rows, purse_of_rows(first_questions(purse, most)[1], most))
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Say what the other case says, and what is counted."""
+        """Give the other case's notes, preceded by how many rows count."""
         most, rows = self.settled(n, Purse.of(budget))
         what = "rows are persons: each counts once, however many rows it has"
         if most > 1 or self.most == "auto":
@@ -81,12 +82,12 @@ class PersonCase(CaseOverAnother):
 
 
 def _asked(purse: Purse, question: Question) -> Question:
-    """A first question under the law of the run's noise."""
+    """Put a first question under the law of the run's noise."""
     return under_law(KINDS[purse.kind].noise_law, question)  # type: ignore[no-any-return]
 
 
 def _of_persons(ask: Ask, most: int) -> Ask:
-    """What an ask for rows comes to where a person's rows count as L."""
+    """Turn an ask about rows into one about persons, each of whom may count as up to L = `most` rows."""
     price = ask.price * (1 if of_one_row(ask.question) else most**2)
     question = None if ask.question is None else per_person(ask.question, most, MOST_WEIGHT)
     return replace(ask, numerator=price.numerator, denominator=price.denominator, question=question)

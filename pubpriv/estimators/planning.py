@@ -1,10 +1,10 @@
-"""Price and predicted error of a run before a row is read, and the rows or the budget that a wanted error takes.
+"""Price and predicted error of a run before a row is read, and the rows or the budget that a wanted error needs.
 
 Nothing here opens a ledger or reads private rows; the number of private rows is public.
 
-A case is an estimator with all that is public about its input, but for the number of private rows and the budget:
-those a planner varies. It uses the plan that the estimator's driver executes, and the noise of the very questions it
-asks. Errors are root mean squares for rows of the law that the estimator is made for.
+A case is an estimator with everything public about its input except the number of private rows and the budget, which a
+planner varies. It uses the plan that the estimator's driver executes, and the noise of the same questions. Errors are
+root mean squares for rows of the law that the estimator is made for.
 """
 
 import math
@@ -22,20 +22,20 @@ from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse, ZeroConcentrat
 from pubpriv.privacy.units import UNIT
 
 MOST_ROWS = 10**12
-"""Rows of the largest table that is planned for, where a method takes any number."""
+"""Rows of the largest table that is planned for, if a method has no limit of its own."""
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A root mean square error that is to be expected.
+    """A predicted root mean square error.
 
     Attributes:
         relative, own_sd: units that several estimators use.
-        of: which number.
-        unit: what the errors are measured in.
-        sampling, privacy: its two parts; their squares add up.
-        non_private: error of the best estimate without privacy, from the same rows.
-        public_only: error of the public rows alone; None where they cannot estimate it.
+        of: the number that is estimated.
+        unit: unit of the errors.
+        sampling, privacy: the two parts of the error; their squares add up.
+        non_private: error of the best non-private estimate from the same rows.
+        public_only: error of an estimate from the public rows alone; None if they are too few for one.
     """
 
     relative: ClassVar[str] = "relative, Frobenius"
@@ -50,19 +50,19 @@ class Predicted:
 
     @property
     def error(self) -> float:
-        """Both parts together."""
+        """Both parts combined: the root of their sum of squares."""
         return math.hypot(self.sampling, self.privacy)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A run that nobody has made yet.
+    """The predicted plan and errors of a run.
 
     Attributes:
-        plan: of the run.
-        errors: the first one is what a planner is asked to bring down.
-        apart: total variation distance, in root mean square, between a released component and the true one, at most;
-            see `variation`. None: it is not predicted.
+        plan: plan of the run.
+        errors: predicted errors; a wanted error refers to the first one.
+        apart: bound on the root mean square of the total variation distance between a released component and the true
+            one; see `variation`. None: it is not predicted.
     """
 
     plan: Plan
@@ -71,7 +71,7 @@ class Forecast:
 
 
 def variation(mean: float, covariance: float = 0.0) -> float:
-    """Bound the total variation distance of two Gaussians that are not far apart, by the distances of their parameters.
+    """Bound the total variation distance of two close Gaussians by the distances of their parameters.
 
     sqrt(mean^2 + covariance^2) / 2, from Pinsker's inequality (Arbas, Ashtiani and Liaw 2023, fact A.3, lemma A.4).
 
@@ -83,7 +83,7 @@ def variation(mean: float, covariance: float = 0.0) -> float:
 
 
 class Case(Protocol):
-    """An estimator and what is public about its input."""
+    """An estimator with everything that is public about its input."""
 
     @property
     def d(self) -> int:
@@ -95,27 +95,27 @@ class Case(Protocol):
 
     @property
     def most_rows(self) -> int:
-        """Rows of the largest table that the method takes."""
+        """Rows of the largest table that the method accepts."""
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Return a run on n private rows with this purse."""
+        """Predict a run on n private rows with this purse."""
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Return whether that run is likely to tell more than noise."""
+        """Return whether the answers of that run are likely to exceed the noise."""
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Return what the forecast of that run assumes."""
+        """Return the assumptions of that run's forecast."""
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Return what theorems ask for that speak of this estimator."""
+        """Return the sample sizes that theorems about this estimator require."""
 
 
 @dataclass(frozen=True)
 class CaseOverAnother:
-    """What a case has of the one that it is made of: the same columns and public rows, and what theorems say of them.
+    """Base of cases made from another case: the same columns, public rows and theorems.
 
     Attributes:
-        case: the other one.
+        case: the other case.
     """
 
     case: Case
@@ -132,17 +132,17 @@ class CaseOverAnother:
 
     @property
     def most_rows(self) -> int:
-        """Give as many as the other case takes."""
+        """Give the most rows that the other case accepts."""
         return self.case.most_rows
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Say what the other case says."""
+        """Give the other case's theorems."""
         return self.case.theorems(terms)
 
 
 @dataclass(frozen=True)
 class Size:
-    """Public rows that nobody has seen: m of d columns."""
+    """The size of a public table that is not there yet: m rows of d columns."""
 
     m: int
     d: int
@@ -150,12 +150,12 @@ class Size:
 
 @dataclass(frozen=True)
 class _PlannedQuestion:
-    """One question to come.
+    """One question of the plan.
 
     Attributes:
         label: as the ledger will show it.
-        question: its kind.
-        share: of the run's budget.
+        question: kind of question.
+        share: share of the run's budget.
         price: in the run's currency, exact.
     """
 
@@ -167,13 +167,13 @@ class _PlannedQuestion:
 
 @dataclass(frozen=True)
 class _Enough:
-    """What would do: the fewest rows at this budget, and the smallest budget with these rows; None: nothing would."""
+    """What would suffice: the fewest rows at this budget, and the smallest budget for these rows; None: nothing."""
 
     rows: int | None
     budget: str | None
 
     def text(self) -> str:
-        """Say it within a sentence: `1,200 rows, or a budget of zcdp:0.8 with these rows`."""
+        """Format as a phrase: `1,200 private rows at this budget, or a budget of zcdp:0.8 with these rows`."""
         ways = [f"{self.rows:,} private rows at this budget"] if self.rows else []
         ways += [f"a budget of {self.budget} with these rows"] if self.budget else []
         return ", or ".join(ways) or "nothing: no number of rows and no budget"
@@ -181,21 +181,21 @@ class _Enough:
 
 @dataclass(frozen=True)
 class _RunPlan:
-    """What a run would cost and show.
+    """Prices and predictions of a run, as `pubpriv plan` prints them.
 
     Attributes:
-        n, d, m: private rows, columns, public rows.
+        n, d, m: numbers of private rows, columns and public rows.
         budget: as `parse_budget` reads it.
         guarantee: see `Budget.guarantee`.
         steps: questions with their prices.
         errors: see `Forecast`.
-        feasible: whether the run would tell more than noise.
-        enough: what would, if it would not.
-        wanted: for a wanted error: that error, and what would reach it.
-        notes: what the prediction assumes.
-        theorems: what theorems ask for, to come within `ALPHA` of the truth but for a chance of `BETA`.
-        practical: fewest private rows at which this run is predicted to come as near, in root mean square; None: it is
-            not predicted, or no number of rows does.
+        feasible: whether the answers are likely to exceed the noise.
+        enough: what would make the run feasible, if it is not.
+        wanted: the wanted error, and what would reach it.
+        notes: assumptions of the prediction.
+        theorems: rows that theorems require for an error of at most `ALPHA`, except with probability `BETA`.
+        practical: fewest private rows at which this run is predicted to come as close, in root mean square; None: no
+            prediction, or no number of rows suffices.
     """
 
     n: int
@@ -213,7 +213,7 @@ class _RunPlan:
     practical: int | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the whole plan as `plan --json` prints it: numbers and texts by name."""
+        """Return the whole plan as `plan --json` prints it, numbers and texts by name."""
         return {
             "rows": self.n,
             "columns": self.d,
@@ -239,13 +239,13 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
     """Price and predict a run.
 
     Args:
-        case: the estimator and what is public about its input.
-        n: private rows.
+        case: the estimator with everything public about its input.
+        n: number of private rows.
         budget: of the run.
-        error: what the first of the forecast's errors should be at most.
+        error: upper limit wanted for the first of the forecast's errors.
 
     Raises:
-        InvalidInput: a budget that is too small to be split, or an error that is not positive.
+        InvalidInput: the budget is too small to be split, or the wanted error is not positive.
     """
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
@@ -276,7 +276,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
 
 
 def _elsewhere(budget: Budget) -> tuple[str, ...]:
-    """What a pure run is charged on a dataset whose budget is of another kind."""
+    """Say what a pure run is charged on a dataset whose budget is of another kind."""
     if budget.noise_law == "gaussian":
         return ()
     rho, mu = (cap.price_pure(Fraction(budget.cap.main, UNIT)).main / UNIT for cap in _CAPS)
@@ -288,11 +288,11 @@ def _elsewhere(budget: Budget) -> tuple[str, ...]:
 
 
 _CAPS = ZeroConcentratedDP(1), ApproximateDP(1, "1e-6")
-"""Budgets of the kinds whose prices of pure steps do not depend on their size."""
+"""One budget of each kind that prices pure steps without regard to its own size."""
 
 
 def _enough(case: Case, does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
-    """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
+    """Find the fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
     size = least_where(lambda value: _holds(does, n, Purse.of(budget.resized(value))), *budget.searched)
     return _Enough(
         _enough_rows(case, does, budget),
@@ -307,7 +307,7 @@ def _enough_rows(case: Case, does: Callable[[int, Purse], bool], budget: Budget)
 
 
 def _practical(case: Case, budget: Budget) -> int | None:
-    """The fewest rows at which a run is predicted to be as near to the truth as the theorems promise."""
+    """Find the fewest rows at which a run is predicted to be as close to the truth as the theorems promise."""
 
     def near(n: int, purse: Purse) -> bool:
         apart = case.forecast(n, purse).apart
@@ -317,19 +317,22 @@ def _practical(case: Case, budget: Budget) -> int | None:
 
 
 def _reaches(case: Case, error: float) -> Callable[[int, Purse], bool]:
-    """A feasible run whose first error is at most `error`."""
+    """Test whether a run is feasible and its first error is at most `error`."""
     return lambda n, purse: case.feasible(n, purse) and case.forecast(n, purse).errors[0].error <= error
 
 
 def _holds(does: Callable[[int, Purse], bool], n: int, purse: Purse) -> bool:
     try:
         return does(n, purse)
-    except InvalidInput:  # too little to be split over the steps
+    except InvalidInput:  # the budget is too small to be split over the steps
         return False
 
 
 def least_where(holds: Callable[[float], bool], low: float, high: float) -> float | None:
-    """Find the least value from `low` on that `holds`, to 1%, by bisection in the logarithm; None: not even `high`."""
+    """Find the least value from `low` on for which `holds` is true, to 1%, by bisection in the logarithm.
+
+    None: it is false even at `high`.
+    """
     if not holds(high):
         return None
     while high > 1.01 * low:
@@ -339,6 +342,6 @@ def least_where(holds: Callable[[float], bool], low: float, high: float) -> floa
 
 
 def _up(value: float, digits: int) -> float:
-    """Rounded up to so many digits."""
+    """Round up to this many significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     return math.ceil(value / unit) * unit

@@ -1,4 +1,4 @@
-"""Public rows of a run, or none: some methods work without."""
+"""Public rows of a run, or none: some methods work without public rows."""
 
 from collections.abc import Collection
 from typing import Any
@@ -7,22 +7,22 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 
 NO_PUBLIC = "no-public"
-"""The method of a mean and of a Gaussian that works without public rows."""
+"""Name of the method of a mean and of a Gaussian that works without public rows."""
 
 
 def public_rows(
     public: Any, columns: tuple[str, ...], method: str, without: Collection[str] = (NO_PUBLIC,)
 ) -> PublicTable:
-    """Open public rows, or take none where the method works without.
+    """Open the public rows, or return an empty table if the method works without.
 
     Args:
-        public: a path, rows in memory or a `PublicTable`; None, or a table of no rows, for none.
-        columns: of the run.
-        method: by name.
+        public: a path, rows in memory or a `PublicTable`; None or a table without rows: none.
+        columns: columns of the run.
+        method: name of the method.
         without: methods that work without public rows.
 
     Raises:
-        InvalidInput: rows that the method would not use, none where it needs some, or rows that cannot be read.
+        InvalidInput: the method would not use the rows, or needs some and has none, or the rows cannot be read.
     """
     rows = PublicTable.none(columns) if public is None else PublicTable.open(public, list(columns))
     check_public(bool(len(rows.rows)), method, without)
@@ -30,10 +30,10 @@ def public_rows(
 
 
 def check_public(given: bool, method: str, without: Collection[str]) -> None:
-    """Refuse public rows that a method would not use, and a method that has none to work with.
+    """Refuse public rows that the method would not use, and missing public rows that it needs.
 
     Raises:
-        InvalidInput: one or the other.
+        InvalidInput: in either case.
     """
     if given and method in without:
         raise InvalidInput(f"the method {method} makes no use of public rows: leave them out, or use another method")

@@ -1,7 +1,7 @@
-"""Settings: what a user may choose of an estimator, said once, in the fields of a plain frozen dataclass.
+"""Settings: what a user may choose for an estimator, declared once as fields of a frozen dataclass.
 
-Options of the command line, forms, deployment files and scikit-learn parameters are made from these fields, so a new
-setting is a field here and the code that uses it.
+Options of the command line, forms, deployment files and scikit-learn parameters are made from these fields. To add a
+setting, add a field here and write the code that uses it.
 """
 
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -16,21 +16,21 @@ class Settings(Protocol):
 
 @dataclass(frozen=True)
 class _About:
-    """What people read of a setting, and what it may be.
+    """Texts for users about a setting, and its permitted values.
 
     Attributes:
         help: one sentence or less.
-        name: for people, where it is not that of the field.
-        choices: of a text; none: any.
-        words: allowed instead of a number.
-        least, most: of a number, bounds included.
-        above: a number must be larger than this.
-        planned: it changes what `pubpriv plan` prints.
-        instead_of: a setting that cannot be given together with this one ...
-        because: ... and why, with the options' names; a sentence.
-        left_open: a value that leaves the choice to the run: a series keeps to what its releases were of ...
-        otherwise: ... unless that is what the run would estimate by itself.
-        file_or: words that the text may be instead of the name of a file of public numbers; None: it names no file.
+        name: name shown to people, if it is not that of the field.
+        choices: permitted texts; empty: any.
+        words: texts that are permitted instead of a number.
+        least, most: bounds of a number, both included.
+        above: lower bound of a number, excluded.
+        planned: whether it changes what `pubpriv plan` prints.
+        instead_of: another setting that cannot be given together with this one.
+        because: the reason, a sentence with the options' names.
+        left_open: a value that leaves the choice to the run. Later releases of a series keep the choice.
+        otherwise: what the run then estimates by itself; a series changes nothing if that was the choice.
+        file_or: the setting names a file of public numbers, unless its text is one of these words; None: never a file.
     """
 
     help: str
@@ -48,12 +48,12 @@ class _About:
     file_or: tuple[str, ...] | None = None
 
     def is_file(self, value: Any) -> bool:
-        """Return whether a value of the setting names a file."""
+        """Return whether this value names a file."""
         return self.file_or is not None and value is not None and value not in self.file_or
 
 
 def setting(default: Any = MISSING, *, default_factory: Any = MISSING, **about: Any) -> Any:
-    """Return a field of settings; see `_About` for what is said of it."""
+    """Return a dataclass field for a setting; see `_About` for the keywords."""
     metadata = {"about": _About(**about)}
     if default_factory is not MISSING:
         return field(default_factory=default_factory, metadata=metadata)
@@ -65,10 +65,10 @@ class Setting:
     """A setting as it was declared.
 
     Attributes:
-        field: its name in the dataclass.
-        name: its name for people.
-        type: of its values.
-        default: what it is if nobody chooses.
+        field: name of the field in the dataclass.
+        name: name shown to people.
+        type: type of the values.
+        default: value if the user does not choose.
         about: see `_About`.
     """
 
@@ -91,13 +91,13 @@ def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
 
 
 def chosen(settings: Settings) -> dict[str, Any]:
-    """Return values by field; unlike `dataclasses.asdict` as they are."""
+    """Return values by field, not converted as `dataclasses.asdict` would."""
     return {each.name: getattr(settings, each.name) for each in fields(settings)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grouped:
-    """Settings of an estimator that tells groups of rows apart; see `pubpriv.data.categories`."""
+    """Settings of estimators that can treat groups of rows separately; see `pubpriv.data.categories`."""
 
     by: str | None = setting(
         None,
@@ -115,5 +115,5 @@ OF_GROUPS = ("by", "by_values")
 
 
 def ungrouped(settings: Grouped) -> dict[str, Any]:
-    """Return values by field, without those of groups: what an estimate takes where its table knows the groups."""
+    """Return values by field without those of groups, for an estimate whose table already knows its groups."""
     return {name: value for name, value in chosen(settings).items() if name not in OF_GROUPS}

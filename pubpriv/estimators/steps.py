@@ -1,13 +1,13 @@
-"""Steps: what an estimator is made of, each declared once, and how a driver has them run.
+"""Steps: the parts of an estimator, each declared once, and how a driver runs them.
 
 A step is a plain function with a title, and says whether it looks at private rows::
 
     @step(title="model choice", private=True)
     def prefer(curator: Curator, scaling: Scaling, ...) -> Preference: ...
 
-A driver writes `run(prefer, scaling, ...)`; `run` knows the curator and who runs steps. The title is what a
-console, a log and an orchestrator show; an orchestrator also takes from the declaration what it may keep. It runs the
-same function on the same values, so the driver cannot tell the difference, and the bits are the same.
+A driver writes `run(prefer, scaling, ...)`; `run` knows the curator and the runner. Consoles, logs and orchestrators
+show the title; `private` decides what an orchestrator may keep. An orchestrator runs the same function on the same
+values, so the result has the same bits.
 """
 
 import functools
@@ -24,12 +24,12 @@ _R = TypeVar("_R")
 
 
 class Step(Generic[_P, _R]):
-    """A declared step; called, it is the plain function.
+    """A declared step; a call runs the plain function.
 
     Attributes:
-        name: of the function, without a leading underscore: what a step makes is settled in a run under it.
-        title: for people.
-        private: it takes an open `Curator` first. `_P` is what it takes beside that: public values.
+        name: name of the function without a leading underscore; results are settled in a run under this name.
+        title: name shown to people.
+        private: the function takes an open `Curator` first; `_P` are its other arguments, which are public values.
         function: the plain function.
     """
 
@@ -39,14 +39,14 @@ class Step(Generic[_P, _R]):
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> _R:
-        """What the function makes of these."""
+        """Run the function with these arguments."""
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"Step({self.title})"
 
     def at(self, place: "Place") -> str:
-        """Return the title, and which of several calls it is: `approach 3 of 7`."""
+        """Return the title and the place: `approach 3 of 7`."""
         return f"{self.title} {place.name}".strip()
 
 
@@ -55,8 +55,8 @@ class Place:
     """Where in a run a step is called.
 
     Attributes:
-        name: which of several calls it is: `3 of 7`, `(level 2)`; empty where there is only one.
-        sources: what earlier steps made, and the driver computed arguments from: arrows in a picture of the run.
+        name: distinguishes several calls: `3 of 7`, `(level 2)`; empty if there is only one.
+        sources: results of earlier steps from which the driver computed arguments: arrows in a picture of the run.
     """
 
     name: str = ""
@@ -68,44 +68,44 @@ def step(*, title: str, private: Literal[True]) -> Callable[[Callable[Concatenat
 @overload
 def step(*, title: str, private: Literal[False] = False) -> Callable[[Callable[_P, _R]], Step[_P, _R]]: ...
 def step(*, title: str, private: bool = False) -> Any:
-    """Return decorator: declare a function as a step.
+    """Return a decorator that declares a function as a step.
 
     Args:
-        title: what people see, the same everywhere.
-        private: it takes the curator first, and asks it. Others see public values and released answers only, so what
-            they make may be kept and found again.
+        title: the name that people see everywhere.
+        private: the function takes the curator first, and asks it questions. Other steps use only public values and
+            released answers, so an orchestrator may keep their results and use them again.
     """
     return lambda function: Step(function, title, private)
 
 
 def opening_step(*, title: str) -> Callable[[Callable[_P, _R]], Step[_P, _R]]:
-    """Return decorator: declare a step on a handle of a private table, from before there is a curator: private, too."""
+    """Return a decorator for a step that opens a private table before there is a curator; the step is private, too."""
     return lambda function: Step(function, title, private=True)
 
 
 class Runner(Protocol):
-    """Whoever runs steps: with their arguments as they are, or through an orchestrator."""
+    """Runs steps: directly, or through an orchestrator."""
 
     def __call__(self, step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
-        """What the step makes of these arguments."""
+        """Return what the step makes of these arguments."""
 
 
 def plain(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
-    """Run a step here and now."""
+    """Run a step directly, in this process."""
     del place
     return step(*args, **kwargs)
 
 
 watcher: ContextVar[Callable[[Runner], Runner] | None] = ContextVar("watcher", default=None)
-"""Put around the runner of a job if it is set: how a console or a log follows a run."""
+"""If set, wraps the runner of a job, so that a console or a log can follow the run."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """A method at work in a run: it asks this curator, and this runner runs its steps.
+    """Runs the steps of a method in a run, with its curator and its runner.
 
-    What a step makes of public rows and released answers is settled in the run (`Curator.settled`) by the step's name
-    and how often it was called, so a resumed run goes on from what it made the first time.
+    What a step makes of public rows and released answers is settled in the run (`Curator.settled`), under the step's
+    name and its number of calls so far, so a resumed run continues from the results of the first attempt.
     """
 
     curator: Curator
@@ -115,11 +115,11 @@ class Execution:
     calls: Counter[str] = field(default_factory=Counter)
 
     def at(self, name: str, *sources: Any) -> "Execution":
-        """Return the same, at a place; see `Place`."""
+        """Return the same execution at another place; see `Place`."""
         return replace(self, place=Place(name, sources))
 
     def __call__(self, step: Step[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """What `step` makes of these arguments and, if it is private, of the curator's answers."""
+        """Run `step` with these arguments, preceded by the curator if the step is private."""
         self.calls[step.name] += 1
         label = f"{self.method}/{step.name}-{self.calls[step.name]}"
         first = (self.curator,) if step.private else ()
