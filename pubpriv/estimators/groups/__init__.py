@@ -1,8 +1,7 @@
-"""What an estimate says of groups of rows, by a column beside its own (`pubpriv.data.categories`).
+"""Estimates for groups of rows, which a column outside the estimate defines (`pubpriv.data.categories`).
 
-A run first estimates all rows together, as it would without groups. Then one question asks count, sum and second moment
-of all groups at once, in coordinates in which all rows together are standard: groups are disjoint, so it costs what it
-would cost for one. Each group is then drawn to all of them as far as its own noise says (`shrinkage`), for nothing.
-
-`plan` is the question with its share, `steps` asks it, `driver` puts a run together.
+A run first estimates all rows together, as it would without groups. One question then asks for count, sum and second
+moment of all groups at once, in coordinates in which all rows together are standard. Groups are disjoint, so it costs
+as much as for one group. Each group is then shrunk towards all groups as its own noise requires (`_shrinkage`), which
+is free. `plan` has the question and its share, `steps` asks it, `driver` runs everything.
 """

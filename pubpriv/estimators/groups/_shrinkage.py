@@ -1,13 +1,13 @@
-"""How far a group's own numbers are drawn to those of all groups: empirical Bayes with known errors; post-processing.
+"""How far a group's numbers are shrunk towards those of all groups: empirical Bayes with known errors, at no cost.
 
-A number y of group g is taken for y = m_g + error of known variance V_g, and m_g for a draw with some mean and
-variance t. t solves sum_g (y_g - mean)^2 / (t + V_g) = K - 1, with the mean weighted by 1 / (t + V_g) (Paule and
-Mandel 1982); its bounds solve the same equation for quantiles of chi-square in the place of K - 1 (Viechtbauer 2007).
-Then m_g is drawn to that mean by the weight V_g / (t + V_g). A group that lies further out than t explains keeps a t of
-its own (Efron and Morris 1972), so one odd group neither drags the others nor is dragged.
+Model: a number y of group g is m_g plus an error of known variance V_g, and the m_g have a common mean and variance t.
+t solves sum_g (y_g - mean)^2 / (t + V_g) = K - 1, with the mean weighted by 1 / (t + V_g) (Paule and Mandel 1982); its
+bounds solve the same equation with quantiles of chi-square instead of K - 1 (Viechtbauer 2007). Then m_g is shrunk
+towards that mean with the weight V_g / (t + V_g). A group further out than t explains gets a larger t of its own (Efron
+and Morris 1972), so that an outlying group neither pulls the others nor is pulled.
 
-Groups are drawn together a little less than t says, by its lower quartile of chi-square, since t itself is estimated;
-and errors are reckoned with the upper bound of t that nine runs in ten lie below.
+t itself is estimated, so groups are shrunk a little less than the equation says (its quartile of chi-square), and
+errors use an upper bound of t that holds in nine runs of ten.
 """
 
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ from dataclasses import dataclass
 import numpy as np
 
 _DRAWN, _UNSURE = 0.25, 0.10
-"""Quantiles of chi-square at which t is taken for the estimate, and for its error."""
+"""Quantiles of chi-square that determine t for the estimate, and for its error."""
 
 _ODD = 0.99
-"""A group further out than so much of a normal law of variance t + V has a larger t, under which it is not."""
+"""A group outside this central part of a normal law of variance t + V gets a larger t, such that it lies inside."""
 
 _HALVINGS = 60
-"""Halvings of an interval in the search for a variance: to the last bit of a float."""
+"""Number of halvings of the interval in the search for a variance: to the last bit of a float."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Numbers of groups, drawn together.
+    """Numbers of groups after shrinkage.
 
     Attributes:
-        values: (K, entries).
-        center: what they were drawn to, (entries,).
+        values: the shrunk numbers, (K, entries).
+        center: what they were shrunk towards, (entries,).
         own: weight of each group's own number, (K, entries) or (K, 1).
-        error: by being drawn to others that differ, a standard deviation, like `values`.
+        error: standard deviation, shaped like `values`, of the error from shrinkage towards groups that differ.
     """
 
     values: np.ndarray
@@ -47,13 +47,13 @@ def drawn_together(
     jointly: bool = False,
     known: tuple[np.ndarray, float] | None = None,
 ) -> Drawn:
-    """Draw numbers of groups together.
+    """Shrink numbers of groups towards their common mean.
 
     Args:
-        values: (K, entries).
-        variances: of their errors, (K, entries) or (K, 1).
-        jointly: with one t for all entries; else each entry has its own.
-        known: their mean, (entries,), as all rows together give it, and the variance of that.
+        values: numbers to shrink, (K, entries).
+        variances: variances of their errors, (K, entries) or (K, 1).
+        jointly: whether all entries share one t; otherwise each entry has its own.
+        known: estimate of their mean from all rows together, (entries,), and its variance.
     """
     from scipy.special import chdtri
 
@@ -79,13 +79,13 @@ def drawn_together(
 
 
 def between_groups(values: np.ndarray, variances: np.ndarray, chance: float, jointly: bool = False) -> np.ndarray:
-    """Variance between groups beyond that of errors, at which so much lies below chi-square; (entries,), or (1,).
+    """Find the variance between groups, beyond errors, that matches a quantile of chi-square; (entries,) or (1,).
 
     Args:
-        values: (K, entries), K at least 2.
-        variances: of their errors, (K, entries).
+        values: numbers of groups, (K, entries), K at least 2.
+        variances: variances of their errors, (K, entries).
         chance: quantile of chi-square; a smaller one gives a larger variance.
-        jointly: one for all entries.
+        jointly: whether to find one variance for all entries.
     """
     from scipy.special import chdtri
 

@@ -1,7 +1,7 @@
-"""Shares in which groups have the components of a mixture: counts by component and group, in one question.
+"""Weights of a mixture's components in each group, from one question: counts by component and group.
 
-A record is counted where its likeliest component is. Where components overlap, some records of one are likeliest in
-another; how many is worked out from the released mixture itself (`_confusion`), and undone.
+A record is counted for its likeliest component. Where components overlap, some records of one are likeliest in another;
+the share of these is computed from the released mixture (`_confusion`), and its effect is undone.
 """
 
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _DRAWN, _SEED = 20_000, 20_261
-"""Rows that are drawn of each component to see in which cells they fall, and their seed; no row is a record's."""
+"""Number of synthetic rows drawn from each component to find their cells, and the seed of the draws."""
 
 _LEAST_ROWS, _LEAST_WEIGHT = 2.0, 1e-6
-"""A group is taken to have at least so many rows, or so many noise sds of their number, and such a weight of each
-component."""
+"""A group is taken to have at least this many rows, or this many noise sds of its count, and each component at least
+this weight."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _GroupCounts:
-    """Records of each group in each cell, (K, k), and the sd of the noise in a count."""
+    """Noisy number of records of each group in each cell, (K, k), and the sd of the noise in each."""
 
     counts: Matrix
     sd: float
@@ -39,7 +39,7 @@ class _GroupCounts:
 @public_value
 @dataclass(frozen=True)
 class _ShrunkWeights:
-    """Weights of each group, (K, k); their errors by sampling, privacy and shrinkage; see `ShrunkGroups`."""
+    """Weights of each group, (K, k), and their sampling, privacy and shrinkage errors; see `ShrunkGroups`."""
 
     rows: tuple[float, ...]
     rows_sd: float
@@ -50,7 +50,7 @@ class _ShrunkWeights:
 
 @step(title="cells of the mixture")
 def mixture_cells(mixture: Mixture) -> Cells:
-    """The likeliest component of a record, in the data's own units."""
+    """Make the regions that assign a record to its likeliest component, in the data's own units."""
     frames, offsets = [], []
     for weight, mean, covariance in zip(*mixture.arrays, strict=True):
         root = np.linalg.cholesky(covariance)
@@ -61,7 +61,7 @@ def mixture_cells(mixture: Mixture) -> Cells:
 
 @step(title="count components in all groups", private=True)
 def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> _GroupCounts:
-    """Release how many records of each group lie in each cell.
+    """Release the number of records of each group in each cell.
 
     Privacy: one `Counts` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
     """
@@ -72,7 +72,7 @@ def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> _G
 
 @step(title="draw weights of groups together")
 def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: float) -> _ShrunkWeights:
-    """Weights of groups, with what overlap makes of them undone, drawn together as far as their errors say; free."""
+    """Compute the weights of groups: undo the overlap of components, then shrink by their errors; free."""
     counts = np.array(found.counts)
     k = counts.shape[1]
     n = np.maximum(counts.sum(axis=1), _LEAST_ROWS * max(1.0, found.sd * np.sqrt(k)))
@@ -97,7 +97,7 @@ def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: 
 
 
 def _confusion(mixture: Mixture, cells: Cells) -> np.ndarray:
-    """(k, k): share of the rows of component j that are likeliest in component i."""
+    """Estimate the shares (k, k) of rows of component j that are likeliest in component i."""
     _, means, covariances = mixture.arrays
     generator = np.random.default_rng(_SEED)
     found = np.empty((len(means), len(means)))

@@ -1,4 +1,4 @@
-"""An estimate of all rows together, and then of each group: two methods of one run."""
+"""Estimate all rows together and then each group: two methods of one run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ from pubpriv.released.numbers import of_all
 _E = TypeVar("_E", bound=Estimate)
 
 _CLIPPED = 0.05
-"""Groups are reported as clipped from this share of their second moment on."""
+"""Groups are reported as clipped if at least this share of their second moment is."""
 
 _Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
-"""Estimates all rows together with a budget, and gives the covariance of a row beside that."""
+"""Estimates all rows together with a budget, and gives the covariance of a row with it."""
 
 
 def estimate_groups(
@@ -43,13 +43,13 @@ def estimate_groups(
     """Estimate all rows together, then their groups.
 
     Args:
-        of: the method that estimates all rows.
-        whole: it.
-        rows: the public rows that it takes.
-        curator: the run, of a table that has groups.
-        budget: for both; None: all of the run.
-        runner: who runs the steps.
-        spreads: whether groups have covariances, or means only.
+        of: name of the method that estimates all rows.
+        whole: that method.
+        rows: public rows of that method.
+        curator: the run, on a table that has groups.
+        budget: budget of both together; None: all of the run's.
+        runner: runs the steps.
+        spreads: whether to estimate covariances of groups, or only means.
 
     Returns:
         The estimate of all rows, with its groups.
@@ -58,7 +58,7 @@ def estimate_groups(
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
         PrivateStepFailed: after a charge; run the same release id again.
 
-    Privacy: that of both methods; the groups take six tenths of the budget, by one question about all of them.
+    Privacy: that of both methods. The groups take six tenths of the budget, in one question about all of them.
     """
     begun = _begin(of, rows, curator, budget, lambda purse, by: group_ask(purse, by, len(curator.columns), spreads))
     estimate, covariance = whole(begun.left)
@@ -79,7 +79,7 @@ def estimate_group_weights(
     budget: BudgetLike | None,
     runner: Runner,
 ) -> MixtureEstimate:
-    """Estimate a mixture of all rows, then in which shares each group has its components; see `estimate_groups`."""
+    """Estimate a mixture of all rows, then the weights of its components in each group; see `estimate_groups`."""
     begun = _begin("mixture", rows, curator, budget, weights_ask)
     estimate = whole(begun.left)
     run = Execution(curator, METHOD, runner)
@@ -101,7 +101,7 @@ def estimate_group_weights(
 
 @dataclass(frozen=True)
 class _Begun:
-    """Groups whose part of the run is set aside.
+    """Groups for which a part of the run's budget is set aside.
 
     Attributes:
         by: the groups.
@@ -117,7 +117,7 @@ class _Begun:
 def _begin(
     of: str, rows: PublicTable, curator: Curator, budget: BudgetLike | None, asked: Callable[[Purse, ByCategory], Ask]
 ) -> _Begun:
-    """Set the part of the groups aside, and check that the question about them fits."""
+    """Set the groups' part of the budget aside, and check that the question about them fits into it."""
     by = curator.groups
     if by is None:
         raise InvalidInput("the table has no groups: open it with by=ByCategory(column, values)")
@@ -129,7 +129,7 @@ def _begin(
 
 
 def _with_groups(estimate: _E, groups: Groups, curator: Curator, rows: PublicTable, warnings: list[str]) -> _E:
-    """The estimate with its groups, and with the statement of all that the run asked."""
+    """Add groups to an estimate, and the statement of everything that the run asked."""
     statement = curator.statement()
     facts = dict(estimate.diagnostics)
     return replace(
@@ -142,13 +142,13 @@ def _with_groups(estimate: _E, groups: Groups, curator: Curator, rows: PublicTab
 
 
 def _doubt(estimate: Estimate) -> float:
-    """Variance of an entry of the covariance of all rows, where it is the identity: as columns have it on average."""
+    """Compute the variance of an entry of the covariance of all rows, standardised to I: the average over columns."""
     variances = [number for number in of_all(estimate.numbers()) if number.is_variance]
     return float(np.mean([(number.error / number.value) ** 2 for number in variances]))
 
 
 def _released(by: ByCategory, shrunk: ShrunkGroups, deviations: np.ndarray) -> Groups:
-    """Groups as a model file has them; what is clipped may be missing of a variance, and move a mean by as much."""
+    """Make the groups as a model file stores them; their clipping error is the share that may be missing."""
     each = []
     for i, name in enumerate(by.values):
         parts = {"mean": np.array(shrunk.means[i])}
@@ -175,7 +175,7 @@ def _warnings(by: ByCategory, shrunk: ShrunkGroups) -> list[str]:
     if shrunk.clipped < _CLIPPED:
         return []
     text = (
-        f"groups by {by.column} lie so far apart, or their rows reach so far, that about {shrunk.clipped:.2g} of what "
-        "they vary by is clipped: their spreads come out too small"
+        f"groups by {by.column} lie so far apart, or have so long tails, that about {shrunk.clipped:.2g} of their "
+        "second moment is clipped: their standard deviations are too small"
     )
     return [text]

@@ -1,4 +1,4 @@
-"""What an estimate by group would ask, and how far its answers would be off; see `planning`."""
+"""Forecasts of estimates by group: the question and the errors; see `planning`."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ from pubpriv.privacy.budgets import Budget, Purse
 
 
 def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of: str) -> Case:
-    """Return the case of a run whose settings name groups, by that of all rows together; without groups, that itself.
+    """Return the case of a run by group, made from the case of all rows together; without groups, that case itself.
 
     Raises:
-        InvalidInput: nobody says which groups there are.
+        InvalidInput: nothing says which groups there are.
     """
     if settings.by is None:
         return case
@@ -31,19 +31,19 @@ def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of:
 
 @dataclass(frozen=True)
 class _GroupCase(CaseOverAnother):
-    """Another case, with groups.
+    """Another case, by group.
 
     Attributes:
-        case: of all rows together.
+        case: the case of all rows together.
         by: the groups.
-        of: `mean`, `gaussian` or `mixture`.
+        of: name of the estimator: `mean`, `gaussian` or `mixture`.
     """
 
     by: ByCategory
     of: str
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Predict all rows together on their part of the purse, then groups of one size."""
+        """Predict all rows together with their part of the purse, then groups of equal size."""
         whole, groups = self._parts(purse)
         forecast, rows = self.case.forecast(n, whole), n / self.by.n_regions
         ask = weights_ask(groups, self.by) if self.of == "mixture" else self._moments(groups)
@@ -63,11 +63,11 @@ class _GroupCase(CaseOverAnother):
         return group_ask(purse, self.by, self.d, self.of == "gaussian")
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Decide as the other case does."""
+        """Decide as the other case does with its part of the purse."""
         return self.case.feasible(n, self._parts(purse)[0])
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Say what the other case says, and what groups pay."""
+        """Give the other case's notes, and the price of the groups."""
         whole, _ = parts_of(budget)
         share = f"{float(SHARE):.0%} of the budget is for {self.by.n_regions} groups by {self.by.column}"
         return (*self.case.notes(n, whole), f"{share}, asked at once; more of them cost no more noise")

@@ -1,4 +1,4 @@
-"""What is asked of groups, and what it may cost."""
+"""The question about groups, and its price."""
 
 import math
 from dataclasses import replace
@@ -18,21 +18,22 @@ SHARE = Fraction(6, 10)
 
 _GRAM_SHARES = Fraction(8, 100), Fraction(30, 100), Fraction(62, 100)
 _MOMENTS_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Shares of count, sum and second part. Of a mean the sum takes as much as the proof of `Moments` lets it."""
+"""Shares of count, sum and second part. In `_MOMENTS_SHARES` the sum has the most that `Moments` allows."""
 
 _BEYOND = 2.5
-"""Clip radius less sqrt(d): hardly a Gaussian row in a thousand lies further out."""
+"""Clip radius minus sqrt(d): about one Gaussian row in a thousand lies further out."""
 
 
 def radius_of(d: int) -> float:
-    """Clip radius, in coordinates in which all rows together are standard."""
+    """Give the clip radius, in coordinates in which all rows together are standard."""
     return math.sqrt(d) + _BEYOND
 
 
 def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> LiftedGram | Moments:
-    """Count and sum of each group, and second moments if `spreads`, else squared lengths, at the price of one.
+    """Ask for count and sum of each group, and second moments if `spreads`, else squared lengths, at the price of one.
 
-    Where noise is radial, each group has a length of its own from three groups on (`Radial`, by region).
+    If the noise is radial and there are at least three groups, each group has a length of its own (`Radial`, by
+    region).
     """
     frames, radii = (frame,) * by.n_regions, (radius_of(frame.dimension),) * by.n_regions
     if spreads:
@@ -41,7 +42,7 @@ def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> Lif
 
 
 def parts_of(budget: Budget) -> tuple[Budget, Budget]:
-    """Return what all rows together and the groups may spend of a budget; epsilon is divided as `PureDP.split` does."""
+    """Split a budget into what all rows together and the groups may spend; epsilon is divided as by `PureDP.split`."""
     purse = Purse.of(budget)
     shares = 1 - SHARE, SHARE
     if purse.radial:
@@ -52,12 +53,12 @@ def parts_of(budget: Budget) -> tuple[Budget, Budget]:
 
 
 def group_ask(purse: Purse, by: ByCategory, d: int, spreads: bool) -> Ask:
-    """Return the question about means, and covariances if `spreads`, with the whole of the purse."""
+    """Plan the question about means, and covariances if `spreads`, which takes the whole purse."""
     return _asked(f"{METHOD}/moments", purse, lambda ask: group_question(by, Frame((0.0,) * d), ask, spreads))
 
 
 def weights_ask(purse: Purse, by: ByCategory) -> Ask:
-    """Return the question about the weights of a mixture; its noise is the same for any number of components."""
+    """Plan the question about the weights of a mixture; its noise is the same for any number of components."""
     return _asked(f"{METHOD}/counts", purse, lambda ask: Counts.priced(by, ask.price))
 
 

@@ -1,4 +1,4 @@
-"""Asking all groups at once, and what becomes of the answer."""
+"""Ask about all groups at once, and compute their means and covariances from the answer."""
 
 from dataclasses import dataclass
 
@@ -15,23 +15,23 @@ from pubpriv.estimators.matrices import entry_variances, floored
 from pubpriv.estimators.steps import step
 
 _LEAST_ROWS = 2.0
-"""A group is taken to have as many rows, or as many noise sds of its count, at least."""
+"""A group is taken to have at least this many rows, or this many noise sds of its count."""
 
 _LEAST_VARIANCE = 0.02
-"""Least variance of a group in any direction, as a part of what groups have there on average."""
+"""Least variance of a group in any direction, as a share of the groups' average there."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _GroupSums:
-    """What the question about groups answered, in coordinates w = F (x - c) of all rows together.
+    """The answer about groups, in coordinates w = F (x - c) of all rows together.
 
     Attributes:
         frame: the map to w.
-        counts: rows of each group.
-        sums: of w, clipped.
-        seconds: second moments of w, clipped, (d, d) each; or sums of |w|^2, (1, 1) each.
-        sds: of the noise in a count, in a coordinate of a sum, and in a diagonal entry of a second moment.
+        counts: noisy number of rows of each group.
+        sums: sums of clipped w, (K, d).
+        seconds: second moments of clipped w, (d, d) each; or sums of |w|^2, (1, 1) each.
+        sds: sds of the noise in a count, in a coordinate of a sum, and in a diagonal entry of a second moment.
     """
 
     frame: Frame
@@ -47,13 +47,13 @@ class ShrunkGroups:
     """Estimates of each group, in the table's units; (K, d), or (K, d, d).
 
     Attributes:
-        rows: about how many each has.
-        rows_sd: of the noise in that.
-        means: of each.
-        mean_errors: by sampling, privacy and shrinkage.
-        mean_own: weight of a group's own mean beside that of all groups, by column.
-        covariances, covariance_errors, covariance_own: the same of covariances; empty where none were asked for.
-        clipped: share of the rows' second moment that lies beyond the clip radius, over all groups.
+        rows: approximate number of rows of each group.
+        rows_sd: sd of the noise in that number.
+        means: means of groups.
+        mean_errors: their errors by sampling, privacy and shrinkage.
+        mean_own: weight of the group's own mean, by column; the mean of all groups has the rest.
+        covariances, covariance_errors, covariance_own: the same for covariances; empty if they are not estimated.
+        clipped: share of the rows' second moment that is beyond the clip radius, over all groups.
     """
 
     rows: tuple[float, ...]
@@ -83,7 +83,7 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
         curator: the run.
         by: the groups.
         frame: the map to w.
-        spreads: whether second moments are asked, or squared lengths only.
+        spreads: whether to ask for second moments, or only for squared lengths.
         ask: label and price.
 
     Privacy: one `LiftedGram` or `Moments` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
@@ -92,7 +92,7 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
 
 
 def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
-    """Return the answer to the question about groups."""
+    """Read the answer to the question about groups."""
     values, noise, frame = answer.values, answer.question.noise(), answer.question.frames[0]
     last = "moment" if spreads else "square"
     return _GroupSums(
@@ -106,18 +106,18 @@ def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
 
 @step(title="draw groups together")
 def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ShrunkGroups:
-    """Return means and covariances of groups, each drawn to those of all groups as far as its own errors say; free.
+    """Compute means and covariances of groups, each shrunk towards all groups by its own errors; free.
 
     Args:
         found: the answer.
-        rows: of the table, with those that are in no group.
-        widening: what sampling errors are multiplied by, where rows are alike (`unit.Size`).
-        spreads: whether covariances are estimated.
-        doubt: variance of an entry of the covariance of all rows, in w.
+        rows: number of rows of the table, including those in no group.
+        widening: factor on sampling errors if rows are dependent (`unit.Size`).
+        spreads: whether to estimate covariances.
+        doubt: error variance of an entry of the covariance of all rows, in w.
     """
     groups = _Groups.of(found, widening, spreads)
     means, parts = groups.means()
-    doubt += max(0.0, 1 - float(groups.n.sum()) / rows) ** 2  # all rows tell of groups as far as they are in one
+    doubt += max(0.0, 1 - float(groups.n.sum()) / rows) ** 2  # rows in no group make it less certain
     none = np.empty((0, 0, 0)), list[np.ndarray](), np.empty(0)
     values, errors, own = groups.covariances(means, doubt) if spreads else none
     return ShrunkGroups(
@@ -135,15 +135,15 @@ def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, 
 
 @dataclass(frozen=True)
 class _Groups:
-    """Released sums of groups as arrays, in which what noise might make too small is bounded.
+    """Released sums of groups as arrays, with lower bounds where noise could make values too small.
 
     Attributes:
-        counts: as released.
-        n: rows that numbers are divided by, never fewer than noise might be.
+        counts: counts as released.
+        n: number of rows to divide by, with a lower bound.
         y, seconds: mean and second moment of w, (K, d), (K, d, d) or (K, 1, 1).
-        within: covariance of w inside groups, on average.
-        center, colour, deviations: of all rows, in the table's units: mean, root of the covariance, sds of columns.
-        sds: of the noise, as in `_GroupSums`.
+        within: average covariance of w inside groups.
+        center, colour, deviations: mean, root of the covariance and sds of columns of all rows, in the table's units.
+        sds: sds of the noise, as in `_GroupSums`.
     """
 
     counts: np.ndarray
@@ -160,7 +160,7 @@ class _Groups:
 
     @classmethod
     def of(cls, found: _GroupSums, widening: float, spreads: bool) -> "_Groups":
-        """Read the groups out of an answer."""
+        """Compute the arrays from an answer."""
         center, matrix = found.frame.dense()
         d, colour = len(center), np.linalg.inv(matrix)
         counts = np.array(found.counts)
@@ -168,7 +168,7 @@ class _Groups:
         y, seconds = np.array(found.sums) / n[:, None], np.array(found.seconds) / n[:, None, None]
         whole = float(n.sum())
         noise = found.sds[1] / n
-        # of a mean that is mostly noise the square is noise too, and counts for little
+        # the square of a mean that is mostly noise is noise too, so it gets little weight
         squares = np.einsum("gi,gj->gij", y, y) if spreads else (y**2).sum(axis=1)[:, None, None]
         sure = 1 / (1 + noise**2)[:, None, None]
         inside = ((seconds - sure * squares) * n[:, None, None]).sum(axis=0) / whole
@@ -182,7 +182,7 @@ class _Groups:
         return cls(counts, n, y, seconds, within, center, colour, deviations, found.sds, widening, clipped)
 
     def means(self) -> tuple[Drawn, tuple[np.ndarray, np.ndarray]]:
-        """Return means of columns, in sds of all rows, and the parts of their errors by sampling and privacy."""
+        """Return shrunk means of columns, in sds of all rows, and the sampling and privacy parts of their errors."""
         values = self.y @ self.colour.T / self.deviations
         own = np.diag(self.colour @ self.within @ self.colour.T) / self.deviations**2
         sampling = self.widening * np.sqrt(own / self.n[:, None])
@@ -196,7 +196,7 @@ class _Groups:
         moved = means.values * self.deviations @ np.linalg.inv(self.colour).T
         own = np.square(self.sds[1] / self.n) + self.widening**2 * np.trace(self.within) / d / self.n
         unsure = means.own.mean(axis=1) * own
-        # E[w w'] less the square of the mean, as far as that is known
+        # E[w w'] minus the square of the mean, with the variance of its error
         squares = np.einsum("gi,gj->gij", moved, moved) + unsure[:, None, None] * np.eye(d)
         spreads = self.seconds - squares
         share = self.n / self.n.sum()
@@ -215,7 +215,7 @@ class _Groups:
         return covariances, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
 
     def _covariance_errors(self, spreads: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
-        """Tell errors of entries in the table's units, each of which may differ between groups in its own way."""
+        """Compute errors of entries in the table's units, with a between-group variance for each entry."""
         entries = np.einsum("ai,gij,bj->gab", self.colour, spreads, self.colour)
         typical = self.colour @ self.within @ self.colour.T
         variances = np.outer(np.diag(typical), np.diag(typical)) + typical**2
@@ -231,7 +231,7 @@ class _Groups:
 
 
 def _flat(matrices: np.ndarray) -> np.ndarray:
-    """Entries of symmetric matrices on and above the diagonal, of the same length as the matrices."""
+    """List the entries on and above the diagonal of symmetric matrices, scaled to keep the Frobenius norm."""
     rows, columns = np.triu_indices(matrices.shape[1])
     return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2)))
 

@@ -1,4 +1,4 @@
-"""What the public rows say of a covariance before anything is spent: whether it fits, and which to take by default."""
+"""Test before anything is spent whether the public rows fit a covariance, and choose the default covariance."""
 
 from typing import Any
 
@@ -9,23 +9,23 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 
 _SURPRISE = 1e-5
-"""Public rows contradict a covariance if a spread like theirs is less likely than this under it."""
+"""The public rows contradict a covariance if a spread like theirs has a smaller probability than this under it."""
 
 _FEWEST = 3
-"""... and a column is not held against those before it with fewer degrees of freedom: rounded values may lie on a line
-by chance."""
+"""A column is tested given those before it only if at least this many degrees of freedom are left: rounded values may
+lie on a line by chance."""
 
 
 def contradiction(rows: PublicTable, known: KnownCovariance) -> str | None:
-    """Say how the public rows contradict a covariance; None if they do not, as one row alone never does.
+    """Say how the public rows contradict a covariance; None if they do not. One row alone never does.
 
-    Chi-square tests of their scatter: of each column by itself, of each given those before it, which shows
-    correlations, and of all whitened columns together. With Sigma = L L' the scatter is L W L', W of Wishart's law, and
-    the squared diagonal of its Cholesky factor is that of L times independent chi-squares (Bartlett 1933).
+    Chi-square tests of their scatter matrix: for each column by itself, for each column given those before it (which
+    tests correlations), and for all whitened columns together. With Sigma = L L' the scatter matrix is L W L' with W
+    Wishart, and the squared diagonal of its Cholesky factor is that of L times independent chi-squares (Bartlett 1933).
 
     Args:
         rows: m public rows of d columns.
-        known: the covariance.
+        known: the covariance to test.
     """
     from scipy.special import chdtr, chdtrc
 
@@ -38,7 +38,7 @@ def contradiction(rows: PublicTable, known: KnownCovariance) -> str | None:
         spreads = (centred**2).sum(axis=0)
         whole = float((known.whiten((centred * known.deviations()).T) ** 2).sum())
     if not (np.isfinite(spreads).all() and np.isfinite(whole)):
-        return None  # too large to be squared; the mean of such values is refused with its own words
+        return None  # the squares overflow; `_public_mean` refuses such values with a better message
     own = np.linalg.cholesky(known.covariance / np.outer(known.deviations(), known.deviations()))
     _, factor = np.linalg.qr(centred)
     beside = [float(factor[j, j] / own[j, j]) ** 2 for j in later]
@@ -58,7 +58,7 @@ def check_covariance(rows: PublicTable, known: KnownCovariance) -> None:
     """Refuse a covariance that the public rows contradict.
 
     Raises:
-        InvalidInput: with what would do.
+        InvalidInput: they contradict it; the message says what to do.
     """
     found = contradiction(rows, known)
     if found is not None:
@@ -66,10 +66,10 @@ def check_covariance(rows: PublicTable, known: KnownCovariance) -> None:
 
 
 def _default_covariance(rows: PublicTable) -> str:
-    """Give the covariance of a run that names none: `identity` unless the public rows contradict it, else `unknown`.
+    """Give the default covariance: `identity` unless the public rows contradict it, else `unknown`.
 
     Raises:
-        InvalidInput: they contradict it, and are too few for another to be learnt.
+        InvalidInput: they contradict it, and there are too few of them to learn another.
     """
     d = len(rows.columns)
     found = contradiction(rows, KnownCovariance.of("identity", d))
@@ -87,5 +87,5 @@ def _ways(rows: PublicTable) -> str:
 
 
 def resolved(covariance: Any, rows: PublicTable) -> Any:
-    """Put a word for what `auto` means with these public rows; any other covariance is left as it is."""
+    """Replace the word `auto` by the word that it means for these public rows; leave any other covariance as it is."""
     return _default_covariance(rows) if isinstance(covariance, str) and covariance == "auto" else covariance

@@ -1,8 +1,9 @@
-"""The mean by private hypothesis selection, to measure against: in one or two columns, and epsilon-DP by itself.
+"""The mean by private hypothesis selection: a reference method for one or two columns, epsilon-DP by itself.
 
 Sources: Bie, Kamath and Singhal 2022, Theorem B.2 (2): the hypotheses are a cover of the ball around the public mean
-that holds the private one (Claim 2.1); Bun, Kamath, Steinke and Wu 2019 select one of them. The chosen one stands for
-any that lose no contest, so errors are those of the slack and seldom less; the theorem's cover grows as e^d.
+that contains the private mean (Claim 2.1); Bun, Kamath, Steinke and Wu 2019 select one of them. The choice may fall on
+any hypothesis that loses no contest, so the error is about the slack and seldom smaller; the theorem's cover grows as
+e^d.
 """
 
 import math
@@ -28,20 +29,20 @@ from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
 
 _MISSED = 1e-3
-"""Chance that the mean lies outside of the ball that is covered."""
+"""Probability that the mean lies outside the ball that is covered."""
 
 _FINE = 0.6
-"""Step of the lattice, over the sd of the mean of n rows."""
+"""Step of the lattice, as a multiple of the sd of the mean of n rows."""
 
 _STEPS = {1: 1000, 2: 18}
-"""Steps of the ball's radius at most, by columns: 2,001 and 1,009 hypotheses, and half a million half-planes."""
+"""Most steps in the ball's radius, by number of columns: 2,001 and 1,009 hypotheses, and half a million half-planes."""
 
 
 _SAMPLING = 1.0
-"""Largest deviation of a count over all half-planes, in units of sqrt(d n); more is seldom seen."""
+"""Largest deviation of a count over all half-planes, in units of sqrt(d n); larger ones are rare."""
 
 _UNLIKELY = 0.01
-"""Chance that the noise of some hypothesis exceeds what the slack allows for, at most (a union bound)."""
+"""Bound on the probability that the noise of some hypothesis exceeds what the slack allows for (a union bound)."""
 
 
 @dataclass(frozen=True)
@@ -59,30 +60,30 @@ class _Cover:
 
     @classmethod
     def of(cls, n: int, d: int, m: int, epsilon: float) -> "_Cover":
-        """Cover the ball of Claim 2.1; the slack is what n rows and the noise of all hypotheses blur."""
+        """Cover the ball of Claim 2.1; the slack covers the sampling error of n rows and the noise of all scores."""
         from scipy.special import chdtri
 
         radius = math.sqrt(float(chdtri(d, _MISSED)) / m)
         step = max(_FINE / math.sqrt(n), radius / _STEPS[d])
         steps = math.ceil(radius / step * (1 - 1e-12))
         many = math.log(2.0 * steps) if d == 1 else math.log(math.pi * steps**2 + 1)
-        # the truth scores 1.5 n slack less what rows deviate by; that has to exceed all noise, of scale 2 / epsilon
+        # the true mean scores 1.5 n slack minus the sampling deviation; it must exceed all noise, of scale 2 / epsilon
         needed = _SAMPLING * math.sqrt(d * n) + 2 * (many - math.log(_UNLIKELY)) / epsilon
         return cls(step, steps, needed / (1.5 * n))
 
     @property
     def error(self) -> float:
-        """sd of a coordinate, if the choice is anywhere among the hypotheses that are not held against each other."""
+        """sd of a coordinate if the choice is uniform among the hypotheses that are not compared with each other."""
         return math.hypot(_alike(self.slack), self.step / 2) / math.sqrt(3)
 
 
 def _alike(slack: float) -> float:
-    """Distance at which two hypotheses are held against each other: unit Gaussians a apart differ by a / sqrt(2 pi)."""
+    """Distance from which two hypotheses are compared: unit Gaussians a apart differ by a / sqrt(2 pi)."""
     return 3 * slack * math.sqrt(2 * math.pi)
 
 
 def check_dimension(method: str, d: int) -> None:
-    """Refuse hypotheses in more columns than two.
+    """Refuse this method for more than two columns.
 
     Raises:
         InvalidInput: there are more.
@@ -92,16 +93,16 @@ def check_dimension(method: str, d: int) -> None:
 
 
 def check_cover(n: int, d: int, m: int, purse: Purse) -> None:
-    """Refuse a run that cannot tell its hypotheses from each other.
+    """Refuse a run whose noise is too large to distinguish the hypotheses.
 
     Raises:
-        InvalidInput: they cannot.
+        InvalidInput: it is too large.
     """
     _plan(n, d, m, purse)
 
 
 def _plan(n: int, d: int, m: int, purse: Purse) -> Plan:
-    """One selection, for the whole purse."""
+    """Plan a single selection that takes the whole purse."""
     price = purse.epsilon**2
     ask = Ask("mean/selection", price.numerator, price.denominator, law=KINDS[purse.kind].noise_law)
     cover = _Cover.of(n, d, m, float(purse.epsilon))
@@ -109,19 +110,19 @@ def _plan(n: int, d: int, m: int, purse: Purse) -> Plan:
 
 
 def _question(frame: Frame, n: int, cover: _Cover, ask: Ask) -> Selection:
-    """The selection around the frame's centre."""
+    """Make the selection around the frame's centre."""
     return Selection.priced(frame, n, cover.step, cover.steps, cover.slack, ask.price)
 
 
 @public_value
 @dataclass(frozen=True)
 class _Selected:
-    """The hypothesis that was chosen.
+    """The hypothesis that was selected.
 
     Attributes:
-        center: in the data's own units.
-        steps: of the lattice, of the ball's radius.
-        slack: of the selection.
+        center: the selected mean, in the data's own units.
+        steps: steps of the lattice in the ball's radius.
+        slack: slack of the selection.
     """
 
     center: tuple[float, ...]
@@ -133,9 +134,9 @@ class _Selected:
 def _selected_mean(
     curator: Curator, known: KnownCovariance, center: tuple[float, ...], blank: Selection, label: str
 ) -> _Selected:
-    """Choose a mean, of a lattice around `center` in whitened coordinates.
+    """Select a mean from a lattice around `center` in whitened coordinates.
 
-    Privacy: one `Selection`, epsilon-DP for that of `blank`.
+    Privacy: one `Selection`, epsilon-DP with the epsilon of `blank`.
     """
     release = curator.release(replace(blank, frame=known.frame(np.array(center))), label)
     asked = release.question  # on a resumed run, the question as it was stored
@@ -161,9 +162,9 @@ def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse:
 def _at_the_edge(
     found: _Selected, public: tuple[float, ...], known: KnownCovariance, asked: Selection
 ) -> tuple[str, ...]:
-    """Warn if the outermost hypotheses were chosen: the mean may lie beyond them."""
+    """Warn if one of the outermost hypotheses was selected: the mean may lie outside the lattice."""
     moved = known.whiten(np.array(found.center) - np.array(public))
-    # those so near to the edge are not held against the outermost
+    # hypotheses this close to the edge are not compared with the outermost ones
     if float(np.linalg.norm(moved)) < asked.step * (asked.steps - 1) - _alike(asked.slack):
         return ()
     warning = (
@@ -183,13 +184,13 @@ class HypothesesCase:
     most_rows = MOST_ROWS
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """One question, and the error of a choice among hypotheses that are not held against each other."""
+        """Plan one question, and predict the error of a choice among hypotheses that are not compared."""
         own, cover = 1 / math.sqrt(n), _Cover.of(n, self.d, self.m, float(purse.epsilon))
         error = Predicted("mean", Predicted.own_sd, own, cover.error, own, 1 / math.sqrt(self.m))
         return Forecast(_plan(n, self.d, self.m, purse), (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Tell whether a run can tell the hypotheses from each other, by errors well below those of the public rows."""
+        """Decide whether the hypotheses can be distinguished, with an error well below that of the public rows."""
         try:
             return worth(self.forecast(n, purse).errors[0].error, self.m)
         except InvalidInput:
@@ -203,5 +204,5 @@ class HypothesesCase:
         )
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Theorem B.2."""
+        """Give the sample sizes of Theorem B.2."""
         return for_mean(self.d, terms)

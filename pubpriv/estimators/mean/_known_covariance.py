@@ -1,4 +1,4 @@
-"""A covariance that the user knows: checked, and turned into the map that makes it the identity."""
+"""A covariance that the user knows: check it, and compute the map that turns it into the identity."""
 
 import csv
 import hashlib
@@ -18,13 +18,13 @@ _ACCEPTED = '"auto", "identity", "unknown" or a symmetric positive definite (d, 
 @public_value
 @dataclass(frozen=True)
 class KnownCovariance:
-    """z = W (x - c) has covariance I if x has the known one, Sigma = U U', W = U^-1.
+    """A covariance Sigma = U U' and its whitening map: z = W (x - c) with W = U^-1 has covariance I.
 
     Attributes:
         variances: diagonal of Sigma, in the data's units squared.
         whitening: W (d, d), or None for the identity.
         colouring: U (d, d), or None for the identity.
-        sha256: of Sigma as it was given, whose bits do not depend on the machine; None for the identity.
+        sha256: hash of Sigma as given, so that it does not depend on the machine; None for the identity.
     """
 
     variances: tuple[float, ...]
@@ -44,7 +44,7 @@ class KnownCovariance:
                 raise InvalidInput(f"covariance must be {_ACCEPTED}, not {covariance!r}")
             return cls((1.0,) * d)
         sigma = _checked(covariance, d)
-        scale = np.sqrt(np.diag(sigma))  # column scales apart, so that units do not cost digits
+        scale = np.sqrt(np.diag(sigma))  # divide out the columns' scales, so that units do not cost precision
         values, vectors = np.linalg.eigh(sigma / np.outer(scale, scale))
         if values[0] <= 1e-13 * values[-1]:
             raise InvalidInput(
@@ -56,15 +56,15 @@ class KnownCovariance:
         return cls(tuple(np.diag(sigma).tolist()), row_tuples(whitening), row_tuples(colouring), given)
 
     def frame(self, center: np.ndarray) -> Frame:
-        """The frame z = W (x - center)."""
+        """Make the frame z = W (x - center)."""
         return Frame.of(center, None if self.whitening is None else np.array(self.whitening))
 
     def whiten(self, moves: np.ndarray) -> np.ndarray:
-        """W moves for differences (d,) in the data's units."""
+        """Compute W moves, for differences (d,) in the data's units."""
         return moves if self.whitening is None else np.asarray(np.matmul(self.whitening, moves))
 
     def colour(self, moves: np.ndarray) -> np.ndarray:
-        """U moves: differences (d,) of z back in the data's units."""
+        """Compute U moves: turn differences (d,) of z back into the data's units."""
         return moves if self.colouring is None else np.asarray(np.matmul(self.colouring, moves))
 
     @property
@@ -80,15 +80,15 @@ class KnownCovariance:
         return np.asarray(np.sqrt(self.variances))
 
     def fingerprint(self) -> str:
-        """Name it in the run's configuration: `identity`, or a hash of the matrix as it was given."""
+        """Give its name in the run's configuration: `identity`, or a hash of the matrix as given."""
         return "identity" if self.sha256 is None else self.sha256
 
 
 def read_covariance(path: str, columns: tuple[str, ...]) -> np.ndarray:
-    """The (d, d) matrix in a CSV file, with or without a first line that names the columns.
+    """Read the (d, d) matrix in a CSV file, with or without a first line of column names.
 
     Raises:
-        InvalidInput: no such file, cells that are no numbers, lines of unequal length, or other columns.
+        InvalidInput: no such file, cells that are not numbers, lines of unequal length, or other columns.
     """
     where = f"the covariance file {path}"
     try:

@@ -1,7 +1,8 @@
-"""How long the private rows are around the answer of step 1: counts of them by whitened distance, with noise.
+"""Noisy counts of private rows by whitened distance from the answer of step 1.
 
-One release of counts shows whether the rows are as long as a Gaussian's of the known covariance; `clip` decides by it
-where step 2 clips. Inner shells divide where Gaussian rows lie; outer ones, each half as wide again, reach far beyond.
+One release of counts shows whether the rows are as long as Gaussian rows of the known covariance; from it, `_clip`
+decides where step 2 clips. The inner shells divide the range of Gaussian rows. Each outer edge is 1.5 times the one
+before, so the outer shells reach very far.
 """
 
 import math
@@ -22,10 +23,10 @@ from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.steps import step
 
 _INNER = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
-"""Shares of a Gaussian's rows within the inner edges."""
+"""Shares of Gaussian rows within the inner edges."""
 
 _RATIO, _OUTER = 1.5, 14
-"""Each of the outer edges over the one before, and how many there are: 290 times the last inner one."""
+"""Ratio of each outer edge to the one before, and number of outer edges: they reach 290 times the last inner edge."""
 
 
 @public_value
@@ -34,11 +35,11 @@ class Lengths:
     """Released counts of rows by |z|, z = W (x - c).
 
     Attributes:
-        edges: of the shells.
-        counts: of rows by shell; the last one is open.
+        edges: edges of the shells.
+        counts: noisy number of rows in each shell; the last shell is unbounded.
         sd: of the noise in each count.
-        rows: private rows, n.
-        whole: those without a missing or infinite value.
+        rows: number of private rows, n.
+        whole: number of rows without a missing or infinite value.
     """
 
     edges: tuple[float, ...]
@@ -47,43 +48,43 @@ class Lengths:
     rows: int
     whole: float
 
-    outer = len(_INNER) + 1  # the first shell that a Gaussian's rows hardly reach: beyond the first outer edge
+    outer = len(_INNER) + 1  # first shell that Gaussian rows hardly reach: beyond the first outer edge
 
     @property
     def none(self) -> bool:
-        """Tell whether all of `whole` may be noise, though there are clearly more rows than that."""
+        """Whether the counts may be noise only, although n is clearly larger than that noise."""
         unclear = SURELY * self.sd * math.sqrt(len(self.counts))
         return sum(self.counts) < min(unclear, self.rows - unclear)
 
     @property
     def unseen(self) -> int:
-        """How many rows far out may hide in the noise."""
+        """Number of far rows that the noise could hide."""
         return math.ceil(SURELY * self.sd)
 
     @property
     def ends(self) -> np.ndarray:
-        """Outer edges of the shells, the open one taken to be one ratio wide."""
+        """Outer edges of the shells; the last shell is taken to end at one ratio beyond its inner edge."""
         return np.append(self.edges, _RATIO * self.edges[-1])
 
     @property
     def middles(self) -> np.ndarray:
-        """Middles of the shells, root mean square of both edges."""
+        """Representative radius of each shell: the root mean square of its two edges."""
         return np.asarray(np.sqrt((np.array([0.0, *self.edges]) ** 2 + self.ends**2) / 2))
 
     def gaussian_shares(self, d: int, spread: float) -> np.ndarray:
-        """Shares by shell of Gaussian rows in R^d with variances 1 + spread^2."""
+        """Give the share of Gaussian rows in each shell, for variances 1 + spread^2 in R^d."""
         return np.asarray(gaussian_shares(np.array(self.edges), d, np.array([math.sqrt(1 + spread**2)]))[0])
 
 
 def edges(d: int, spread: float) -> tuple[float, ...]:
-    """Edges of the shells for rows around a centre that is off by `spread` standard deviations in each column."""
+    """Give shell edges for rows around a centre that is off by `spread` standard deviations in each column."""
     inner = np.array([length_quantile(d, share) for share in _INNER]) * math.sqrt(1 + spread**2)
     outer = inner[-1] * _RATIO ** np.arange(1, _OUTER + 1)
     return tuple(inner.tolist()) + tuple(outer.tolist())
 
 
 def lengths_question(frame: Frame, spread: float, ask: Ask) -> Counts:
-    """How many rows lie how far from the frame's centre."""
+    """Ask how many rows lie in each shell around the frame's centre."""
     return Counts.priced(Shells(frame, edges(frame.dimension, spread)), ask.price)
 
 
@@ -96,7 +97,7 @@ def count_lengths(
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
     answer = curator.release(lengths_question(known.frame(np.array(center)), spread, ask), ask.label)
-    asked = answer.question  # on a resumed run, as it was stored
+    asked = answer.question  # on a resumed run, the question as it was stored
     counts, sd = answer.values["count"], bounding_sd(asked, "count")
     whole = whole_rows(curator.size, counts, sd)
     return Lengths(asked.partition.edges, tuple(counts.tolist()), sd, curator.n_rows, whole)

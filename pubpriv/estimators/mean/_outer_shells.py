@@ -1,8 +1,8 @@
-"""Which shells of released counts hold rows, far from the centre, where noise may look like rows or hide them.
+"""Decide which far shells contain rows, from released counts in which noise can look like rows or hide them.
 
-A count far above its noise is seen, and so is a smaller one next to shells that are. Beyond the last visible shell,
-rows are taken to fall off as they did before it. Too bold a reading lets noise set the clip, too shy a one lets the
-clip cut off rows.
+A count far above the noise is visible, and so is a smaller one next to visible shells. Beyond the last visible shell,
+rows are assumed to decrease as they did before it. If the thresholds are too low, noise sets the clip radius; if they
+are too high, clipping cuts off rows.
 """
 
 import math
@@ -12,23 +12,23 @@ import numpy as np
 from pubpriv.estimators.mean._lengths import Lengths
 
 _VISIBLE = 2.0, 2.8
-"""Sds above nothing at which the shell beyond the last visible one holds rows, and one further out."""
+"""Thresholds in sds for the first and the second shell beyond the last visible one."""
 
 _APART, _SURELY, _WINDOW = 3.2, 4.0, 4
-"""Any other one, or up to WINDOW shells next to each other together, from sqrt(APART^2 + 2 log(harm)) sds on: a clip
-there would make the mean square error so many times as large, and the chance that noise looks like rows falls as much.
-A run is flagged for rows that are seen with SURELY in its place only."""
+"""Threshold for any other shell, or for up to WINDOW adjacent shells together: sqrt(APART^2 + 2 log(harm)) sds. `harm`
+is the factor by which a clip radius there would multiply the mean square error; the probability that noise looks like
+rows falls by the same factor. A run is flagged only for rows that are visible with SURELY instead of APART."""
 
 _SLOWEST, _SLOWEST_NEAR, _NEAR = 0.33, 0.7, 2
-"""Shells beyond the visible ones hold at most so many of the rows of the one before: the second for the NEAR next ones,
-as where skewed rows are too few in each to be seen."""
+"""Largest ratio of rows in a shell beyond the visible ones to rows in the shell before: the second value for the next
+NEAR shells, where skewed rows may be too few per shell to be visible, and the first further out."""
 
 
 def thresholds(found: Lengths, noise: float) -> tuple[np.ndarray, np.ndarray]:
-    """Give sds from which a shell by itself holds rows, by shell: to choose a clip by, and to flag a run for.
+    """Give two thresholds in sds for each shell by itself: one to choose a clip radius by, one to flag a run by.
 
     Args:
-        found: the counts.
+        found: the released counts.
         noise: sd of one coordinate of the mean that step 2 would release with a clip radius of 1.
     """
     harm = np.log1p((noise * found.ends) ** 2 / (1 / found.whole + (noise * found.edges[1]) ** 2))
@@ -36,12 +36,12 @@ def thresholds(found: Lengths, noise: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def last_visible(z: np.ndarray, first: int, least: np.ndarray) -> int:
-    """Find the last shell from `first` on that holds rows, by itself or with those before it; else `first` - 1.
+    """Find the last shell from `first` on that contains rows, by itself or in a group that ends there, or `first` - 1.
 
     Args:
-        z: counts in sds.
-        first: shell.
-        least: sds from which a shell, or a group that ends there, holds rows wherever it is.
+        z: counts, in sds of their noise.
+        first: index of the first shell to look at.
+        least: thresholds in sds for a shell, or a group that ends there, at any place.
     """
     last = first - 1
     for end in range(first, len(z)):
@@ -55,7 +55,7 @@ def last_visible(z: np.ndarray, first: int, least: np.ndarray) -> int:
 
 
 def continued(counts: np.ndarray, sd: float, last: int) -> np.ndarray:
-    """Rows of each shell, as counted up to shell `last`; beyond it they fall on as they did there, or sink in noise."""
+    """Give rows per shell: as counted up to shell `last`, then decreasing at the same ratio, limited by the counts."""
     rows = np.maximum(counts, 0.0)
     fall = (rows[last] + sd / 2) / max(rows[last - 1], sd)
     rows[last] = max(rows[last], sd / 2)

@@ -1,11 +1,11 @@
-"""What a run of `estimate_mean` will ask, with radii and budget shares that minimise its predicted error.
+"""The questions of a run of `estimate_mean`, with the radii and budget shares that minimise the predicted error.
 
 In whitened coordinates x = mu + z, z ~ N(0, I_d), and x~ is the mean of m public rows. Step 1 clips x - x~ to r1,
-step 2 clips x - c to r2 around the answer of step 1. Clipping at about sqrt(d), far inside the tail bound that
-published estimators use, buys less noise than it costs, once its shrinkage is undone exactly: delta = mu - x~ and
-w = x - x~ are jointly Gaussian, so E[psi_r(w) | delta] has the best line kappa(r / s) delta with s^2 the variance of
-w (Stein's lemma). Public data, step 1 and step 2 are then three nearly unbiased estimates of mu, combined by least
-squares. Everything here is a formula in n, d, m and the budget.
+step 2 clips x - c to r2, where c is the answer of step 1. Published estimators clip at a tail bound. Clipping at about
+sqrt(d), far inside it, reduces the noise by more than it costs, because the shrinkage can be undone exactly: delta =
+mu - x~ and w = x - x~ are jointly Gaussian, so the best linear fit of E[psi_r(w) | delta] is kappa(r / s) delta with
+s^2 the variance of w (Stein's lemma). Public mean, step 1 and step 2 are then three nearly unbiased estimates of mu,
+combined by least squares. Everything here is a formula in n, d, m and the budget.
 """
 
 import math
@@ -29,22 +29,22 @@ from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mean
 from pubpriv.privacy.budgets import Budget, Purse
 
 _SHARES = np.geomspace(0.002, 0.5, 36)
-"""Shares of the budget that are tried for step 1."""
+"""Budget shares that are tried for step 1."""
 
 _LENGTHS = Fraction(5, 100)
-"""Share of the budget for the counts that say how step 2 is asked; see `lengths`."""
+"""Share of the budget for the counts that decide how step 2 clips; see `_lengths`."""
 
 _PURE_LENGTHS = Fraction(15, 1000)
-"""... in a pure run, where small shares take more (`PureDP.split`): 6% of epsilon."""
+"""The same share in a pure run, where small shares cost more (`PureDP.split`): 6% of epsilon."""
 
 _WIDER = 1.005
-"""The clip radius of step 2 is the largest that costs so much: rows that are not quite Gaussian are clipped less."""
+"""Step 2 takes the largest clip radius whose sd is at most this many times the least: it clips other laws less."""
 
 _MOST_UNITS = 1e18
-"""The largest budget that is looked for: rho or epsilon of a million."""
+"""The largest budget in searches: a rho or epsilon of a million."""
 
 _WORTH = 0.9
-"""A run must be predicted to bring the error below this many times that of the public mean alone."""
+"""A run is worth its budget if its predicted error is at most this many times that of the public mean alone."""
 
 
 @public_value
@@ -54,9 +54,9 @@ class _MeanStep:
 
     Attributes:
         radius: clip radius.
-        slope: kappa, by which the answer is divided.
-        sampling: variance per coordinate of the answer, over slope^2, from the n records and from curvature.
-        privacy: the same from noise.
+        slope: kappa; the answer is divided by it.
+        sampling: variance per coordinate of the debiased answer from sampling of the n records and from curvature.
+        privacy: variance per coordinate of the debiased answer from noise.
     """
 
     radius: float
@@ -73,12 +73,12 @@ class _MeanStep:
 @public_value
 @dataclass(frozen=True)
 class MeanPlan(Plan):
-    """Questions of a run of `estimate_mean`, and the errors that they are predicted to leave.
+    """The questions of a run of `estimate_mean`, and its predicted errors.
 
     Attributes:
-        n, d, m: private rows, as they were counted if not all are whole; columns; public rows.
-        steps: step 1 around the public mean, step 2 around the answer of step 1, for Gaussian rows.
-        move: factor on the answer of step 1 that gives the centre of step 2.
+        n, d, m: private rows (as counted, if some lack values); columns; public rows.
+        steps: step 1 around the public mean and step 2 around the answer of step 1, for Gaussian rows.
+        move: factor by which the answer of step 1 is multiplied to give the centre of step 2.
         spread: predicted standard deviation, per coordinate, of mu around that centre.
         error: predicted root mean square error of the estimate, per coordinate, in standard deviations of a row.
     """
@@ -93,18 +93,18 @@ class MeanPlan(Plan):
 
     @property
     def ratio(self) -> float:
-        """Predicted error over the non-private mean's."""
+        """Predicted error divided by that of the non-private mean."""
         return self.error * math.sqrt(self.n)
 
     @property
     def feasible(self) -> bool:
-        """As `_feasible` says of a run before it is planned."""
+        """Whether the predicted error is well below that of the public rows, as `_feasible` decides without a plan."""
         return worth(self.error, self.m)
 
     def of_whole(self, rows: float) -> "MeanPlan":
-        """Give the same questions with the errors that they leave where so many rows have no missing value.
+        """Give the same questions with the errors for `rows` rows without a missing value.
 
-        The others add nothing, so each answer times n / rows is the one about these rows.
+        Rows with missing values add nothing, so each answer times n / rows is the answer for the complete rows.
         """
         factor = self.n / rows
         one, two = (
@@ -115,7 +115,7 @@ class MeanPlan(Plan):
 
     @classmethod
     def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
-        """Make the plan of least predicted error for n private rows of d columns and m public rows."""
+        """Make the plan with the least predicted error for n private rows of d columns and m public rows."""
         lengths = _lengths(purse)
         measuring = 1 - lengths
         exact = measuring * Fraction(_best_share(n, d, m, purse)).limit_denominator(10_000)
@@ -135,7 +135,7 @@ def _lengths(purse: Purse) -> Fraction:
 
 
 def _rhos(purse: Purse, share: float, d: int) -> tuple[float, float]:
-    """rho of Gaussian noise of the sds of both steps, where step 1 takes this share of what they have together."""
+    """rho of Gaussian noise with the sds of both steps, if step 1 takes `share` of what they have together."""
     lengths = float(_lengths(purse))
     first, _, second = purse.rhos((share * (1 - lengths), lengths, (1 - share) * (1 - lengths)))
     louder = d + 1 if purse.radial else 1  # variance of radial noise in d coordinates
@@ -144,18 +144,18 @@ def _rhos(purse: Purse, share: float, d: int) -> tuple[float, float]:
 
 @cache
 def _predicted_error(n: int, d: int, m: int, purse: Purse) -> float:
-    """Root mean square error per coordinate, in standard deviations of a row, of a run with this purse."""
+    """Predict the root mean square error per coordinate, in standard deviations of a row, of a run with this purse."""
     return _design(n, d, m, *_rhos(purse, _best_share(n, d, m, purse), d)).error
 
 
 def _rows_for(error: float, d: int, m: int, purse: Purse) -> int | None:
-    """Fewest private rows, to about 1%, that reach a predicted error; None if 10^12 do not."""
+    """Find the fewest private rows, to about 1%, that reach a predicted error; None if 10^12 do not."""
     found = least_where(lambda n: _predicted_error(math.ceil(n), d, m, purse) <= error, 1.0, 1e12)
     return None if found is None else math.ceil(found)
 
 
 def _purse_for(error: float, n: int, d: int, m: int, kind: str) -> Purse | None:
-    """Smallest purse, to about 1%, that reaches a predicted error with n private rows; None if the largest does not."""
+    """Find the smallest purse, to about 1%, that reaches a predicted error with n rows; None if no purse does."""
     found = least_where(
         lambda units: _predicted_error(n, d, m, Purse(math.ceil(units), kind)) <= error, 2.0, _MOST_UNITS
     )
@@ -163,9 +163,9 @@ def _purse_for(error: float, n: int, d: int, m: int, kind: str) -> Purse | None:
 
 
 def combined(first: _MeanStep, second: _MeanStep, n: float, public: float) -> tuple[np.ndarray, float]:
-    """Weights (3,) of step 1, step 2 and the public mean by generalised least squares, and the variance they reach.
+    """Give the least-squares weights (3,) of step 1, step 2 and the public mean, and the variance of the result.
 
-    Both steps see the same records, so their errors share the 1 / n of the records' own mean.
+    Both steps use the same records, so their errors share the variance 1 / n of the records' mean.
     """
     shared = 1 / n
     covariance = np.array([[first.variance, shared, 0.0], [shared, second.variance, 0.0], [0.0, 0.0, public]])
@@ -174,12 +174,12 @@ def combined(first: _MeanStep, second: _MeanStep, n: float, public: float) -> tu
 
 
 def sum_question(frame: Frame, radius: float, ask: Ask) -> ClippedSums:
-    """The sum of clipped records, around the frame's centre."""
+    """Ask for the sum of clipped records around the frame's centre."""
     return ClippedSums.priced(Everything(), (frame,), (radius,), ask.price)
 
 
 def _blank_sum(d: int) -> Blank:
-    """Make a `sum_question` about nothing in d columns."""
+    """Give the maker of placeholder `sum_question`s in d columns."""
     return partial(sum_question, Frame((0.0,) * d), 1.0)
 
 
@@ -193,13 +193,13 @@ class _Design:
 
 @cache
 def _best_share(n: int, d: int, m: int, purse: Purse) -> float:
-    """Share of step 1 that minimises the predicted error."""
+    """Find the share of step 1 that minimises the predicted error."""
     shares = [float(share) for share in _SHARES]
     return min(shares, key=lambda share: _design(n, d, m, *_rhos(purse, share, d), search=True).error)
 
 
 def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search: bool = False) -> _Design:
-    """Best radii for these budgets of the two steps. A search leaves out the curvature of step 2: it is slow."""
+    """Find the best radii for given budgets of both steps. A search leaves out the curvature of step 2: it is slow."""
     public = 1 / m
     first = min(_candidates(n, d, rho_first, math.sqrt(public), curved=True), key=lambda tried: tried.variance)
     spread = math.sqrt(public * first.variance / (public + first.variance))
@@ -215,7 +215,7 @@ def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search:
 
 
 def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list[_MeanStep]:
-    """Steps of all radii that are tried, for mu ~ N(centre, spread^2 I)."""
+    """Give a step for each radius that is tried, for mu ~ N(centre, spread^2 I)."""
     total = math.sqrt(1 + spread * spread)
     ratios = _ratios(d)
     slopes, variances = mean_curves(d, ratios)
@@ -228,7 +228,7 @@ def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list
 
 
 def _ratios(d: int) -> np.ndarray:
-    """Clip radii that are tried, over the standard deviation of a coordinate."""
+    """Clip radii that are tried, in standard deviations of a coordinate."""
     root = math.sqrt(d)
     return np.geomspace(0.25 * root, 2 * root + 3, 33)
 
@@ -239,10 +239,10 @@ def _curvatures(d: int, spread: float) -> tuple[float, ...]:
 
 
 def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, float]) -> tuple[float, float]:
-    """(sampling, privacy) standard deviations of one whitened coordinate.
+    """Give the (sampling, privacy) standard deviations of one whitened coordinate.
 
-    In whitened coordinates every coordinate of the estimate has the same error, so a column's is that times the
-    standard deviation that the known covariance gives it. With weights w1, w2, w3 of step 1, step 2 and the public
+    In whitened coordinates every coordinate of the estimate has the same error; a column's error is that times the
+    column's standard deviation under the known covariance. With weights w1, w2, w3 of step 1, step 2 and the public
     mean:
 
     | part | variance per whitened coordinate |
@@ -253,7 +253,7 @@ def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, flo
     The sampling part assumes Gaussian rows of the known covariance, and public rows of the same distribution.
 
     Args:
-        plan: with the sampling variance of each step.
+        plan: contains the sampling variance of each step.
         weights: (3,) of step 1, step 2 and the public mean.
         noise: noise variance of one coordinate of each debiased step.
     """
@@ -264,20 +264,20 @@ def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, flo
 
 
 def _feasible(n: int, d: int, m: int, purse: Purse) -> bool:
-    """Tell whether a run is predicted to bring the error well below that of the m public rows alone."""
+    """Decide whether the predicted error of a run is well below that of the m public rows alone."""
     return worth(_predicted_error(n, d, m, purse), m)
 
 
 def worth(error: float, m: int) -> bool:
-    """Tell whether an error is well below that of m public rows alone."""
+    """Decide whether an error is well below that of m public rows alone."""
     return error <= _WORTH / math.sqrt(m)
 
 
 def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
-    """Refuse a run that would spend its budget and tell little more than the public rows do.
+    """Refuse a run that would spend its budget and improve little on the public rows.
 
     Raises:
-        InvalidInput: with the n or the budget that would do.
+        InvalidInput: the message names an n or a budget that suffices.
     """
     error, public = _predicted_error(n, d, m, purse), 1 / math.sqrt(m)
     if worth(error, m):
@@ -293,13 +293,13 @@ def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
 
 
 def _written(purse: Purse) -> str:
-    """A little more than the purse, as `parse_budget` reads it: `zcdp:0.1`, or `pure:1`."""
+    """Write a little more than the purse, in the form that `parse_budget` reads: `zcdp:0.1`, or `pure:1`."""
     return f"pure:{1.05 * math.sqrt(2 * purse.rho):.2g}" if purse.radial else f"zcdp:{1.05 * purse.rho:.2g}"
 
 
 @dataclass(frozen=True)
 class MeanCase:
-    """`estimate_mean` by its default method, for d columns and m public rows."""
+    """Case of `estimate_mean` by its default method, for d columns and m public rows."""
 
     d: int
     m: int
@@ -307,7 +307,7 @@ class MeanCase:
     most_rows = MOST_ROWS
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Two steps, combined with the public mean."""
+        """Predict the two steps, combined with the public mean."""
         plan = MeanPlan.of(purse, n, self.d, self.m)
         weights, _ = combined(*plan.steps, n, 1 / self.m)
         own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
@@ -315,7 +315,7 @@ class MeanCase:
         return Forecast(plan, (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Tell whether the driver runs without being forced."""
+        """Decide whether the driver runs without `force`."""
         return _feasible(n, self.d, self.m, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
@@ -323,5 +323,5 @@ class MeanCase:
         return ("rows are Gaussian with the covariance that is given, public ones are drawn from the same law",)
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Theorem B.2."""
+        """Give the sample sizes of Theorem B.2."""
         return for_mean(self.d, terms)

@@ -1,9 +1,9 @@
-"""Published estimators of a mean, to measure against: clip-and-noise and CoinPress, each with a public row or without.
+"""Published estimators of a mean, for comparison: clip-and-noise and CoinPress, each with or without public rows.
 
 Sources: Bie, Kamath and Singhal 2022, Lemma B.1 (1), Theorem 2.3 and Appendix D; Biswas, Dong, Kamath and Ullman
-2020 (CoinPress), `multivariate_mean_iterative` of its authors' code, whose constants are kept: tail probability 0.01
-and 3 in the place of sqrt(log(2 / beta)). With public rows CoinPress starts from the ball around their mean that Claim
-2.1 gives; the authors' script of Appendix D sizes that ball by n where the claim says d, which only widens it.
+2020 (CoinPress), with the constants of `multivariate_mean_iterative` in its authors' code: tail probability 0.01, and 3
+instead of sqrt(log(2 / beta)). With public rows CoinPress starts from the ball around their mean that Claim 2.1 gives;
+the script of Appendix D computes its radius from n where the claim has d, which only makes it larger.
 
 Neither debiases, and both price each round as a Gaussian mechanism of sensitivity 2 radius / n.
 """
@@ -29,24 +29,24 @@ from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
 _UNLIKELY = 1e-4
-"""Chance below which the distance of the public mean from the released one is not explained by sampling."""
+"""A distance of the public from the released mean with a smaller probability than this is not sampling error."""
 
 _LAST = Fraction(3, 4)
-"""Share of CoinPress's last round; the others divide the rest evenly."""
+"""Share of CoinPress's last round; the other rounds share the rest equally."""
 
 
 @dataclass(frozen=True)
 class MeanResult:
-    """What a method makes of the answers.
+    """The result of a method.
 
     Attributes:
         center: the estimate, in the data's own units.
-        sampling, privacy: standard deviations of one whitened coordinate; or, of `sampling`, (d,) of the columns, in
-            theirs.
-        warnings: why the estimate is to be mistrusted; empty if it is not.
-        diagnostics: public facts.
-        clipping: (d,) what clipping may have taken from the columns, in the same units; None where that was undone.
-        notes: what a reader should know of the private rows.
+        sampling, privacy: standard deviations of one whitened coordinate. `sampling` may also be (d,): one value per
+            column, in the column's standard deviations.
+        warnings: reasons not to trust the estimate; empty if there are none.
+        diagnostics: public facts about the run.
+        clipping: (d,) bounds on what clipping removed, in the same units as columns' `sampling`; None if it was undone.
+        notes: facts about the private rows for the reader.
     """
 
     center: tuple[float, ...]
@@ -64,10 +64,10 @@ class Options:
 
     Attributes:
         public: mean of the public rows.
-        rounds: t.
-        center, radius: the ball that holds the mean, in the data's units and in standard deviations; None: from
-            public rows.
-        assumed: nobody gave the covariance: the identity is taken because the public rows do not contradict it.
+        rounds: number of rounds t.
+        center, radius: a ball that contains the mean, in the data's units and in standard deviations; None: computed
+            from the public rows.
+        assumed: the user gave no covariance, and the identity was taken because the public rows do not contradict it.
     """
 
     public: tuple[float, ...]
@@ -78,10 +78,10 @@ class Options:
 
     @classmethod
     def of(cls, public: tuple[float, ...], rounds: int, ball: tuple[Any, float] | None) -> "Options":
-        """Take options that make sense.
+        """Check the options.
 
         Raises:
-            InvalidInput: rounds or a ball that make no sense.
+            InvalidInput: impossible rounds or ball.
         """
         if (
             isinstance(rounds, bool)
@@ -100,18 +100,18 @@ class Options:
         return cls(public, int(rounds), tuple(center.tolist()), radius)
 
     def configuration(self) -> dict[str, Any]:
-        """Give the settings that shape the questions, for the run."""
+        """Give the settings that affect the questions, for the run's configuration."""
         ball = None if self.center is None else [list(self.center), self.radius]
         return {"rounds": self.rounds, "ball": ball}
 
 
 def public_radius(d: int, m: int) -> float:
-    """Radius of the ball around the mean of m public rows that holds mu but for probability `COINPRESS_TAIL`."""
+    """Radius of the ball around the mean of m public rows that contains mu, but for probability `COINPRESS_TAIL`."""
     return tail_bound(d, COINPRESS_TAIL) / math.sqrt(m)
 
 
 def clip_radius(n: int, d: int, m: int) -> float:
-    """Where clip-and-noise clips n private rows around the mean of m public ones: beyond all of them, most likely."""
+    """Clip radius of clip-and-noise around the mean of m public rows: most likely beyond all n private rows."""
     return tail_bound(d, COINPRESS_TAIL / 2) / math.sqrt(m) + tail_bound(d, COINPRESS_TAIL / (2 * n))
 
 
@@ -131,7 +131,7 @@ def clip_and_noise(
 
 
 def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
-    """CoinPress: a ball that holds mu, made smaller `rounds` times."""
+    """CoinPress: shrink a ball that contains mu, `rounds` times."""
     n, d = run.curator.n_rows, len(rows.columns)
     radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
     center = options.public if options.center is None else options.center
@@ -146,7 +146,7 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
         center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
         radius = coinpress_ball(n, d, answer.noise)
         radii.append(clip)
-    # a ball that was given stands for the public rows, and nothing is known of how far they are from it
+    # a given ball replaces the public rows, so their distance from it shows nothing
     whose = (options.public, len(rows.rows)) if options.center is None else None
     warnings = () if whose is None else _far_from_public(center, whose[0], known, whose[1], answer.noise)
     return MeanResult(center, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": radii})
@@ -155,10 +155,11 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
 def _far_from_public(
     center: tuple[float, ...], public: tuple[float, ...], known: KnownCovariance, m: int, noise: float
 ) -> tuple[str, ...]:
-    """Warn if a released mean lies further from the public one than m rows of one law and the noise explain.
+    """Warn if a released mean is farther from the public one than sampling of m rows of the same law and noise explain.
 
-    Both methods clip around the public mean, so where that is off the answer is biased, and lies at the edge of what
-    it can reach. Clipping keeps it from lying further, so the test is one of a chance of `_UNLIKELY` and not less.
+    Both methods clip around the public mean, so if that is off, the answer is biased and lies at the edge of the range
+    that it can reach. Clipping keeps the distance below that range, so the test cannot use a level far below
+    `_UNLIKELY`.
     """
     from scipy.special import chdtrc
 
@@ -175,13 +176,13 @@ def _far_from_public(
 
 
 def reference_plan(method: str, purse: Purse, d: int, rounds: int = 2) -> Plan:
-    """Questions of clip-and-noise, or of CoinPress in that many rounds."""
+    """Plan the questions of clip-and-noise, or of CoinPress with this many rounds."""
     shares = _coinpress_shares(rounds) if method == "coinpress" else {"step-1": Fraction(1)}
     blank = partial(sum_question, Frame((0.0,) * d), 1.0)
     return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
 
 
 def _coinpress_shares(rounds: int) -> dict[str, Fraction]:
-    """Shares of the rounds, as in Appendix D at two: 1/4 and 3/4."""
+    """Shares of the rounds; with two rounds 1/4 and 3/4, as in Appendix D."""
     early = {f"round-{number}": (1 - _LAST) / (rounds - 1) for number in range(1, rounds)}
     return early | {f"round-{rounds}": _LAST if rounds > 1 else Fraction(1)}

@@ -1,4 +1,4 @@
-"""What clip-and-noise and CoinPress would ask, and how far their answers would be off; see `planning`."""
+"""Forecasts of clip-and-noise and CoinPress: their questions and their errors; see `planning`."""
 
 import math
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from pubpriv.privacy.budgets import Budget, Purse
 
 @dataclass(frozen=True)
 class ReferenceMeanCase:
-    """`estimate_mean` by a published method.
+    """Case of `estimate_mean` by a published method.
 
     Attributes:
-        d, m: columns, public rows.
+        d, m: number of columns, number of public rows.
         method: `clip-and-noise` or `coinpress`.
-        rounds: of CoinPress.
+        rounds: rounds of CoinPress.
     """
 
     d: int
@@ -36,14 +36,14 @@ class ReferenceMeanCase:
     most_rows = MOST_ROWS
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """The questions, and noise at the radii to which they will clip."""
+        """Predict the questions, and the noise at the radii to which they will clip."""
         plan = reference_plan(self.method, purse, self.d, self.rounds)
         own = 1 / math.sqrt(n)
         error = Predicted("mean", Predicted.own_sd, own, self._noise(n, plan), own, 1 / math.sqrt(self.m))
         return Forecast(plan, (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Decide as the default method does; these refuse nothing by themselves."""
+        """Decide as for the default method; these methods refuse no run by themselves."""
         return worth(self.forecast(n, purse).errors[0].error, self.m)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
@@ -54,11 +54,11 @@ class ReferenceMeanCase:
         )
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Theorem B.2."""
+        """Give the sample sizes of Theorem B.2."""
         return for_mean(self.d, terms)
 
     def _noise(self, n: int, plan: Plan) -> float:
-        """Noise sd of a coordinate of the last answer."""
+        """Predict the noise sd of a coordinate of the last answer."""
         if self.method == "clip-and-noise":
             return self._noise_of(n, clip_radius(n, self.d, self.m), plan.asks[0])
         ball = public_radius(self.d, self.m)
@@ -68,5 +68,5 @@ class ReferenceMeanCase:
         return noise
 
     def _noise_of(self, n: int, radius: float, ask: Ask) -> float:
-        """Noise sd of a coordinate of the mean of n records clipped to `radius`."""
+        """Predict the noise sd of a coordinate of the mean of n records clipped to `radius`."""
         return float(sum_question(Frame((0.0,) * self.d), radius, ask).noise()["sum"].max()) / n

@@ -1,4 +1,4 @@
-"""The private step of `estimate_mean`, which every method takes."""
+"""The private step of `estimate_mean` that clip-and-noise, CoinPress and the two-step method share."""
 
 from dataclasses import dataclass, replace
 
@@ -15,12 +15,12 @@ from pubpriv.estimators.steps import step
 @public_value
 @dataclass(frozen=True)
 class ClippedMean:
-    """A released mean of clipped records around a centre.
+    """A released clipped mean around a centre.
 
     Attributes:
-        center: in the data's own units.
-        move: sum of the clipped records over n, whitened, (d,).
-        noise: standard deviation of the noise in one coordinate of it.
+        center: the centre, in the data's own units.
+        move: sum of the clipped records divided by n, whitened, (d,).
+        noise: standard deviation of the noise in one coordinate of `move`.
     """
 
     center: tuple[float, ...]
@@ -28,7 +28,7 @@ class ClippedMean:
     noise: float
 
     def over(self, share: float) -> "ClippedMean":
-        """Give the mean over the rows without a missing value, which are such a share of n."""
+        """Give the mean over the rows without a missing value, if they are this share of all n."""
         return replace(self, move=tuple(float(value) / share for value in self.move), noise=self.noise / share)
 
 
@@ -38,8 +38,8 @@ def clipped_mean(
 ) -> ClippedMean:
     """Private step: the mean of records, clipped to `radius` around `center` in whitened coordinates.
 
-    A record with a missing or infinite value adds zero and is still one of the n: it pulls the answer to the centre
-    by its share of the rows.
+    A record with a missing or infinite value adds zero but counts in n, so such records pull the answer towards the
+    centre by their share.
     """
     release = curator.release(sum_question(known.frame(np.array(center)), radius, ask), ask.label)
     asked = release.question  # on a resumed run, the question as it was stored

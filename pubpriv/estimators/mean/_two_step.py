@@ -1,8 +1,8 @@
-"""The default way to a mean: a coarse answer around the public one, the lengths of rows around that, and a fine answer.
+"""The default method for a mean: a coarse answer around the public mean, counts of lengths, and a fine answer.
 
-Where the rows are as long as Gaussian ones of the known covariance, both answers are debiased and weighed with the
-public mean, below. Where they are not, the fine answer is clipped further out (`clip`) and reported as it is, with what
-clipping may have taken (`any_law`).
+If the rows are as long as Gaussian rows of the known covariance, both answers are debiased and combined with the public
+mean, in this file. If not, the fine answer is clipped further out (`_clip`) and reported as it is, with a bound on what
+clipping may have removed (`_any_law`).
 """
 
 import math
@@ -27,7 +27,7 @@ from pubpriv.estimators.mean._steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
-_LITTLE = "the private rows tell little more than the public ones do: the mean is about the public one"
+_LITTLE = "the private rows add little to the public ones: the mean is close to the public mean"
 
 _NONE = (
     "hardly a private row has a number in each column: the mean is about the public one; a column may be text, have "
@@ -36,9 +36,9 @@ _NONE = (
 
 
 def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
-    """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
+    """Run the default method: coarse answer, lengths, fine answer; debias and combine if the rows look Gaussian."""
     curator = run.curator
-    # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
+    # floating-point searches may differ between machines, and a resumed run must ask what it planned
     plan = curator.settled(
         "mean/design", partial(MeanPlan.of, purse, curator.n_rows, len(rows.columns), len(rows.rows))
     )
@@ -67,7 +67,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
 
 
 def _debiased(plan: MeanPlan, whole: "_Combined") -> MeanResult:
-    """The combined mean as a result; flagged where the mean lies so far from step 2's centre that clipping bends it."""
+    """Turn the combined mean into a result; flag it if the mean is so far from step 2's centre that it is biased."""
     warning = (
         f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and "
         "the first step put it: other public rows, or another covariance, are needed; the mean may be biased"
@@ -85,7 +85,7 @@ def _debiased(plan: MeanPlan, whole: "_Combined") -> MeanResult:
 
 
 def _shares(plan: MeanPlan) -> dict[str, Any]:
-    """Say what each question took of the budget, and what was predicted for Gaussian rows."""
+    """Report each question's share of the budget, and the error predicted for Gaussian rows."""
     whole = sum(ask.part for ask in plan.asks)
     return {
         "shares": {ask.label: ask.part / whole for ask in plan.asks},
@@ -95,7 +95,7 @@ def _shares(plan: MeanPlan) -> dict[str, Any]:
 
 
 def _noise_of_step(plan: MeanPlan) -> float:
-    """Give the noise sd of one coordinate of step 2's mean at a clip radius of 1."""
+    """Compute the noise sd of one coordinate of step 2's mean at a clip radius of 1."""
     question = plan.asks[2].as_asked(sum_question(Frame((0.0,) * plan.d), 1.0, plan.asks[2]))
     return float(question.noise()["sum"][0]) / plan.n
 
@@ -109,8 +109,8 @@ class _Combined:
         center: the mean, in the data's own units, (d,).
         sampling, privacy: standard deviations of one whitened coordinate.
         weights: of step 1, step 2 and the public mean.
-        distance: estimated distance, in standard deviations, of the mean from the centre of step 2.
-        bias: what clipping leaves of it after debiasing, per whitened coordinate, estimated.
+        distance: estimated distance of the mean from the centre of step 2, in standard deviations.
+        bias: estimated bias per whitened coordinate that clipping leaves after debiasing.
     """
 
     center: tuple[float, ...]
@@ -125,10 +125,10 @@ class _Combined:
 def _combine_means(
     plan: MeanPlan, known: KnownCovariance, public: tuple[float, ...], first: ClippedMean, second: ClippedMean
 ) -> _Combined:
-    """Debias both answers, weigh them with the public mean, and say how far they may be off.
+    """Debias both answers, combine them with the public mean, and estimate the errors.
 
-    Step 1 and the public mean count for less where they lie farther from step 2 than their errors explain
-    (positive-part James-Stein), so public rows of another distribution do no harm that step 2 can see.
+    Step 1 and the public mean get less weight if they are farther from step 2 than their errors explain (positive-part
+    James-Stein), so public rows of another law do no harm as far as step 2 shows that they differ.
     """
     one, two = plan.steps
     origin = np.array(second.center)

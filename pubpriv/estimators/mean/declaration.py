@@ -1,4 +1,4 @@
-"""The mean of a private table."""
+"""Declaration of `estimate_mean` for commands, flows, plans and audits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 
 
 def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
-    """Plan the method that is chosen: with public rows at hand, for the covariance that a run would take."""
+    """Plan the chosen method; if the public rows are there, for the covariance that a run would use."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean._hypotheses import HypothesesCase, check_dimension
     from pubpriv.estimators.mean._plan import MeanCase
@@ -79,7 +79,7 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
 
 
 def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
-    """Refuse a run that would tell little more than the public rows do, unless it is forced."""
+    """Refuse a run that would improve little on the public rows, unless it is forced."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean._hypotheses import check_cover
     from pubpriv.estimators.mean._plan import check_feasible
@@ -99,7 +99,7 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
 
 
 def _covariance(settings: MeanSettings, public: PublicTable) -> Any:
-    """The covariance that a run takes: a word other than `auto`, or the matrix of a file."""
+    """The covariance that a run uses: a word other than `auto`, or the matrix in a file."""
     from pubpriv.estimators.mean._against_public import resolved
     from pubpriv.estimators.mean._known_covariance import read_covariance
 
@@ -112,7 +112,7 @@ def _learnt(covariance: Any) -> bool:
 
 
 def _both(settings: MeanSettings) -> GaussianSettings:
-    """Those of the run that learns the covariance too."""
+    """Settings of the run that learns mean and covariance together."""
     method = NO_PUBLIC if settings.method == NO_PUBLIC else "learner"
     return GaussianSettings(method=method, force=settings.force)
 

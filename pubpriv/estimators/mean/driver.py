@@ -1,8 +1,8 @@
-"""The mean of private rows whose covariance is known, with one public row or more.
+"""The mean of private rows: the driver shared by the default method and the methods it is compared with.
 
-The default method and what it is measured against share one driver. Source: Bie, Kamath and Singhal 2022, Claim 2.1
-(a public row is within sqrt(d) of the mean) and Theorem 2.3, with clip radii near sqrt(d) whose shrinkage is undone
-exactly; see `plan`.
+Source: Bie, Kamath and Singhal 2022, Claim 2.1 (a public row is within sqrt(d) of the mean) and Theorem 2.3. The
+default uses clip radii near sqrt(d) and undoes their shrinkage exactly; see `_plan`. If the covariance is unknown, the
+Gaussian's driver runs instead.
 """
 
 import math
@@ -50,40 +50,40 @@ def estimate_mean(
     """Estimate the mean of private rows.
 
     Args:
-        public: one public row or more of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
+        public: at least one public row of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
             rows, with the method `no-public`.
         curator: the run; see `Curator`.
-        covariance: the known (d, d) covariance in the data's own units, or `"identity"`; `"unknown"`, which takes
-            d + 1 public rows and is the mean of `estimate_gaussian`; or `"auto"`: the identity unless the public rows
-            contradict it, and then `"unknown"`.
-        budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
-        method: `two-step`; `no-public`, which learns the covariance too and takes an approx budget and no public rows;
-            or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, in one or two columns, `hypotheses`
-            (Theorem B.2 (2)), which is epsilon-DP under every budget.
-        rounds: of `coinpress`.
-        ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
-            the mean; None: the ball around the public mean, by Claim 2.1.
-        force: run where the private rows can tell little more than the public ones do, or with a covariance that the
-            public rows contradict; the first is flagged.
-        runner: who runs the steps.
+        covariance: the known (d, d) covariance in the data's own units, or `"identity"`; or `"unknown"`, which needs d
+            + 1 public rows and returns the mean of `estimate_gaussian`; or `"auto"`: the identity, or `"unknown"` if
+            the public rows contradict the identity.
+        budget: what this estimate may spend, in the run's kind, or as text (`zcdp:0.1`); None: all that is left.
+        method: `two-step`; `no-public`, which learns the covariance too, needs an approx budget and takes no public
+            rows; or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, for one or two columns,
+            `hypotheses` (Theorem B.2 (2)), which is epsilon-DP under every budget.
+        rounds: rounds of `coinpress`.
+        ball: for `coinpress`: a ball (centre (d,) in the data's units, radius in standard deviations) that is known to
+            contain the mean; None: the ball around the public mean of Claim 2.1.
+        force: run even if the private rows can improve little on the public ones (such a run is flagged), or if the
+            public rows contradict the covariance.
+        runner: runs the steps.
 
     Returns:
-        The mean in the data's own units, with statement, errors and diagnostics. `converged` is False where the
+        The mean in the data's own units, with privacy statement, errors and diagnostics. `converged` is False if the
         answers contradict the known covariance or the public rows.
 
     Raises:
-        InvalidInput, SpecMismatch, BudgetExceeded: before anything was read; the first also for a covariance that the
-            public rows contradict.
-        NoAnswer: without public rows, where the rows do not show where they lie; or their number was private, and what
-            was released of it is too small.
+        InvalidInput, SpecMismatch, BudgetExceeded: before anything was read; the first also if the public rows
+            contradict the covariance.
+        NoAnswer: without public rows, the answers do not show where the rows lie; or the number of rows was private,
+            and the released number is too small.
         PrivateStepFailed: after a charge; run the same release id again.
 
-    Where the table tells groups apart (`PrivateTable.by`), so does the estimate: six tenths of the budget are for them.
+    If the table has groups (`PrivateTable.by`), each group gets an estimate too, from six tenths of the budget.
 
-    Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+    Privacy: the sum of the prices in the plan, which is at most the method's share of the run.
 
-    Records with a missing or infinite value add nothing. The default method counts the others, and answers about these;
-    those to compare with are pulled to their centres by the share that is missing.
+    Records with a missing or infinite value add nothing. The default method counts the complete ones and estimates
+    their mean; the reference methods are pulled towards their centres by the share that is missing.
 
     Example:
         >>> import numpy as np, pubpriv as pp
@@ -129,7 +129,7 @@ def _with_known_covariance(
     force: bool,
     runner: Runner,
 ) -> MeanEstimate:
-    """The mean of all rows; see `estimate_mean`."""
+    """Estimate the mean of all rows with a known covariance; see `estimate_mean`."""
     configuration = {
         "method": method,
         "covariance": known.fingerprint(),
@@ -189,7 +189,7 @@ def checked_mean(
 
 
 def check_rounds(method: str, rounds: int, ball: Any = None) -> None:
-    """Refuse options that a method has not."""
+    """Refuse options that the method does not have."""
     if method != "coinpress" and (rounds != 2 or ball is not None):
         raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
 
@@ -207,10 +207,10 @@ def check_two_step(method: str) -> None:
 
 
 def check_learnt(covariance: Any) -> None:
-    """Refuse a covariance that is known where there are no public rows.
+    """Refuse a known covariance if there are no public rows.
 
     Raises:
-        InvalidInput: it is given; the words `auto` and `unknown` are not.
+        InvalidInput: one is given; the words `auto` and `unknown` are permitted.
     """
     if not (isinstance(covariance, str) and covariance in ("auto", "unknown")):
         raise InvalidInput(
@@ -221,7 +221,7 @@ def check_learnt(covariance: Any) -> None:
 def _with_unknown_covariance(
     rows: PublicTable, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner, method: str
 ) -> tuple[MeanEstimate, np.ndarray]:
-    """Learn both, and give the mean; the covariance (d, d) beside it."""
+    """Learn mean and covariance, and return the mean and, next to it, the covariance (d, d)."""
     from pubpriv.estimators.gaussian.driver import whole_gaussian
 
     both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner, of_mean=True)
@@ -244,7 +244,7 @@ def _public_mean(rows: PublicTable) -> tuple[float, ...]:
     """Mean of the public rows, (d,).
 
     Raises:
-        InvalidInput: values too large to be added.
+        InvalidInput: the values are too large to be added.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean = rows.rows.mean(axis=0)
@@ -258,14 +258,14 @@ _METHODS = dict(zip(MeanSettings.methods, (two_step, clip_and_noise, coinpress, 
 
 
 def _notes(rows: PublicTable) -> list[str]:
-    """What a reader should know of the public rows."""
+    """Notes for the reader about the public rows."""
     if not rows.dropped:
         return []
     return [f"{rows.dropped} public rows with a missing or infinite value were left out"]
 
 
 def _errors(found: MeanResult, deviations: np.ndarray, size: Size) -> Mapping[str, Mapping[str, list[float]]]:
-    """The `standard_errors` of a mean, in the data's units: {"mean": {"sampling": [d], "privacy": [d], ...}}."""
+    """Compute the `standard_errors` in the data's units: {"mean": {"sampling": [d], "privacy": [d], ...}}."""
     parts = {"sampling": found.sampling, "privacy": found.privacy}
     if found.clipping is not None:
         parts["clipping"] = found.clipping

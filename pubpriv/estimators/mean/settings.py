@@ -1,4 +1,4 @@
-"""What a user may choose about a mean."""
+"""Settings of `estimate_mean`: what a user may choose."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,12 +9,12 @@ from pubpriv.estimators.settings import Grouped, setting
 
 @dataclass(frozen=True)
 class MeanSettings(Grouped):
-    """Settings of `estimate_mean`, in names and numbers; see there.
+    """Settings of `estimate_mean`, described there, as names and numbers.
 
     Attributes:
-        words: what a covariance may be besides a file.
-        methods: with public rows: the default, and those to compare with.
-        most_rounds: of coinpress.
+        words: values of `covariance` that are not file names.
+        methods: methods that use public rows: the default first, then those to compare with.
+        most_rounds: upper limit of `rounds`.
     """
 
     words: ClassVar[tuple[str, ...]] = ("auto", "identity", "unknown")
