@@ -1,4 +1,4 @@
-"""Methods of a mixture that a run names: none of these is the default pipeline."""
+"""Methods of a mixture that a run requests by name instead of the default method."""
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture._results import released
@@ -13,7 +13,7 @@ from pubpriv.released.kinds import MixtureEstimate
 def estimate_by_name(
     rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
 ) -> MixtureEstimate:
-    """Run a method by its name: no public rows, or algorithms 3 to 10 of the paper, not the default pipeline."""
+    """Run the method `kssu` (no public rows), or a reference method (algorithms 3 to 10 of the paper), by its name."""
     if settings.method == KSSU:
         alone = estimate_kssu(run, settings, purse)
         facts = alone.scaling, settings.method, alone.diagnostics, alone.complete

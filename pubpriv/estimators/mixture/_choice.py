@@ -1,4 +1,4 @@
-"""Which of two public models the private rows prefer, for one bounded score."""
+"""Ask the private rows which of two public models fits better, by one bounded score."""
 
 import math
 from dataclasses import dataclass
@@ -17,29 +17,30 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _WIDEST = 16.0
-"""A record's score is clipped at this many nats, and at twice as many as there are columns: a model that is tens of
-nats worse at one row in thirty must not look better for what it wins at the others. The bound does not grow further
-with n, so the noise of the mean score falls as 1 / n."""
+"""A record's score is clipped at this many nats, or twice the number of columns if that is more: a model that is tens
+of nats worse at one row in thirty must not look better because of small gains at the others. The bound does not grow
+further with n, so the noise of the mean score falls as 1 / n."""
 
 _NARROWED, _QUIET = 4.0, 0.2
-"""Where rows are few, the bound of a choice is up to so many times narrower, until the noise is so many nats per
-record: two models of the same rows differ by more than four nats at one row in two hundred. No further: of a real
-table of 3,900 rows, a bound of five nats chose a model that was a hundred nats worse at one row in thirty."""
+"""With few rows the bound of a choice is narrowed, by up to the first factor, until the noise is the second number, in
+nats per record: two models of the same rows differ by more than four nats at one row in two hundred. It is not
+narrowed further: with a real table of 3,900 rows, a bound of five nats chose a model that was a hundred nats worse at
+one row in thirty."""
 
 _LOUD, _WORSE, _CLEARLY = 0.5, 3.0, 2.0
-"""While the noise of the mean score is below the first number of nats per record, a model that should be better
-(`head_start`) is taken unless its score is the worse one by the second number of noise sds: the other is a fallback
-that is flagged, and two sds flagged one in twenty sound models of 500 rows in one column. Above, the other is taken,
-unless the score stands out by the third number of sds."""
+"""If the noise of the mean score is below the first number of nats per record, a model that should be better
+(`head_start`) is taken unless its score is below zero by the second number of noise sds: the fallback is flagged, and
+two sds would flag one in twenty sound models of 500 rows in one column. With more noise, the second model is taken
+unless the first one's score exceeds the third number of sds."""
 
 _RUGGED = 1_000.0, 0.45
-"""Where all columns are on lattices, a component that is narrower than a step denies rows that are one step off: these
-are hundreds of nats worse. Then the bound is the first number, or less, at which the noise is the second one. Of rare
-answers whose components lay too near each other to be found, models that were a hundred nats a row worse than the
-public one looked better by eighteen."""
+"""Where all columns are on lattices, a component narrower than a step excludes rows one step away: they are hundreds
+of nats worse. Then the bound is the first number, or the smaller one at which the noise is the second number. With a
+bound as in `choice_bound`, for rare answers whose components were too close to be found, models that were a hundred
+nats a row worse than the public one looked better by eighteen."""
 
 _AS_GOOD = 0.02
-"""A model that should not be better may be worse by one noise sd, or this many nats per record if that is less."""
+"""A model without a head start may be worse by one noise sd, or by this many nats per record if that is less."""
 
 
 @public_value
@@ -53,7 +54,7 @@ class Preference:
 
     @property
     def clear(self) -> bool:
-        """The first is to be taken."""
+        """Whether to take the first model."""
         if self.noise > _LOUD:
             return self.advantage > _CLEARLY * self.noise
         if self.expected > 0:
@@ -62,19 +63,20 @@ class Preference:
 
     @classmethod
     def expected_noise(cls, n: float, d: int, ask: Ask) -> float:
-        """Tell the noise of a comparison beforehand, in nats per row, for n rows of d columns."""
+        """Predict the noise of a comparison, in nats per row, for n rows of d columns."""
         return choice_bound(n, d, ask) * _noise(n, ask)
 
 
 def head_start(last: Round, kind: str, m: int) -> float:
-    """Nats per row by which a measured model should predict better than one that was fitted to m public rows.
+    """Predict by how many nats per row a measured model should beat one that was fitted to m public rows.
 
-    Each free number costs half a row in either; the first has the noise of its means and covariances besides.
+    Each free parameter costs either model half a nat over its rows; the first also has the noise of means and
+    covariances.
 
     Args:
-        last: the round that measured it.
-        kind: of its covariances.
-        m: public rows.
+        last: the round that measured the first model.
+        kind: covariance type of that round.
+        m: number of public rows.
     """
     counts, d = np.array(last.counts), len(last.frames[0])
     numbers = {"diag": 2 * d + 1, "spherical": d + 2}.get(kind, (d + 1) * (d + 2) // 2) * len(counts)
@@ -85,18 +87,18 @@ def head_start(last: Round, kind: str, m: int) -> float:
 
 
 def score_bound(d: int) -> float:
-    """Where a record's log-likelihood difference is clipped, in nats, for rows of d columns."""
+    """Give the bound in nats at which a record's log-likelihood difference is clipped, for rows of d columns."""
     return max(_WIDEST, 2.0 * d)
 
 
 def choice_bound(n: float, d: int, ask: Ask, quiet: float = _QUIET) -> float:
-    """The same where nothing but which of two models is the better one is asked of n rows; for `quiet` see `_QUIET`."""
+    """Give the bound for a pure choice between two models of n rows, in nats; see `_QUIET` for `quiet`."""
     widest = score_bound(d)
     return min(max(quiet / _noise(n, ask), widest / _NARROWED), widest)
 
 
 def _noise(n: float, ask: Ask) -> float:
-    """Noise of a comparison of n rows, as a share of where it is clipped."""
+    """Compute the noise of a comparison of n rows, as a share of the bound."""
     return 2 / math.sqrt(2 * ask.rho) / n
 
 
@@ -112,17 +114,17 @@ def prefer(
     expected: float = 0.0,
     rugged: bool = False,
 ) -> Preference:
-    """How much better `first` fits the private rows than `second`.
+    """Measure how much better `first` fits the private rows than `second`.
 
     Args:
         curator: the run.
-        scaling: of the standard coordinates.
-        first: model, in these.
-        second: the other.
-        rows: private rows that lack no value; the others have no score.
+        scaling: the standard coordinates.
+        first: a model in these coordinates.
+        second: the other model.
+        rows: number of private rows without a missing value; the others have no score.
         ask: for the score.
         expected: `head_start` of the first.
-        rugged: see `_RUGGED`; then the first need not be better.
+        rugged: whether to use the bound of `_RUGGED`; then the first model gets no head start.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
@@ -136,9 +138,9 @@ def prefer(
 def compare(
     curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, rows: float, ask: Ask, bound: float
 ) -> tuple[float, float]:
-    """Release the mean log-likelihood difference (first - second) per record, clipped at `bound`; with its noise sd.
+    """Release the mean log-likelihood difference (first - second) per record, clipped at `bound`, and its noise sd.
 
-    Both in nats; of `rows` private rows, which lack no value.
+    Both are in nats, per private row without a missing value; there are `rows` of these.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """

@@ -1,8 +1,8 @@
-"""Per-component estimation: one joint private answer per round, for all components and their weights.
+"""Estimate all components and their weights by rounds, each with one joint private answer.
 
-A record is given to its likeliest component under the last estimate and whitened by it; count, sum and
-second moment of every component are one release (Bie, Kamath and Singhal 2022, algorithm 7, with the errata
-that make it private: no |C_i| as a public n, and a replaced record may change two components).
+Each record is given to its likeliest component under the last estimate and whitened by that component; count, sum and
+second moment of all components are one release (Bie, Kamath and Singhal 2022, algorithm 7, with the errata that make it
+private: no |C_i| as a public n, and a replaced record may change two components).
 """
 
 import math
@@ -30,22 +30,23 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _SMALLEST = 5.0
-"""A component's released count is taken to be at least this many noise standard deviations."""
+"""A component's released count is raised to at least this many noise standard deviations."""
 
 _SPREAD = 0.02, 4.0
-"""A spherical variance changes by no more than these factors in a round."""
+"""A spherical variance changes by a factor between these in one round."""
 
 _PASSES = 12
-"""How often strays are taken out in a round, at most, ..."""
+"""Most passes in which strays are taken out in a round, ..."""
 
 _SETTLED, _ASTRAY = 0.1, 1.5
-"""... until this changes nothing by more than the first of these many standard errors, or changes more by the second of
-these factors than before."""
+"""... which end when a pass changes nothing by more than the first number of standard errors, or changes more than the
+pass before by the second factor."""
 
 _UNSETTLED, _BACK, _SLOWEST = 1.0, 3, 0.999
-"""A round has not settled if what further passes would change adds up to more standard errors than the first number,
-by the rate at which the last three changes became smaller, taken to be no more than the third. Then components hang on
-rows that they share: 5 and more were left where one held rows of another, .6 and less where each had its own."""
+"""A round has not settled if the changes by further passes would add up to more standard errors than the first number.
+They are extrapolated by the rate at which the changes fell over the last `_BACK` passes, at most `_SLOWEST`. Unsettled
+components depend on rows that they share: the sum was 5 or more where one contained rows of another, .6 or less where
+each had its own."""
 
 Floors = Matrix
 """Least variance of each column in each component, (k, d), in standard coordinates."""
@@ -54,22 +55,24 @@ Floors = Matrix
 @public_value
 @dataclass(frozen=True)
 class Round:
-    """A round's estimate, with what its errors need.
+    """The estimate of a round, with what its errors are computed from.
 
     Attributes:
-        mixture: standard coordinates.
-        counts: released counts, at least `_SMALLEST` noise sds.
+        mixture: the estimate, in standard coordinates.
+        counts: released counts, raised to at least `_SMALLEST` noise sds.
         count_sd: noise sd of a count.
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
-        start: the estimate before it: records were whitened by its covariances.
-        rows: private rows that it counted, in components or outside: n, if none lack a value.
-        change: by how many standard errors more passes over strays would still change a mean or covariance.
-        moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
-        outside: rows of no component; None: the round did not tell them apart.
-        tails: what was made of the tails of components; None: nothing.
-        radius: that whitened records were clipped to.
-        hidden: (k, d) what a third value may add to variances of two, in the table's own units; (): there are none.
+        start: the estimate before the round, whose covariances whitened the records.
+        rows: private rows that the round counted, in components or outside: n, if no row lacks a value.
+        change: by how many standard errors further passes over strays would still change a mean or covariance.
+        moved: how far the round moved each component: the larger of its mean's shift in sds and of a log variance's
+            change.
+        outside: rows that belong to no component; None: the round did not count them separately.
+        tails: what was found about the tails of components; None: nothing.
+        radius: clip radius of whitened records.
+        hidden: (k, d) what a third value may add to variances of two-valued columns, in the table's own units; (): no
+            such columns.
     """
 
     mixture: Mixture
@@ -93,26 +96,26 @@ class Round:
 
     @property
     def settled(self) -> bool:
-        """Rows that components share do not decide what the components are."""
+        """Whether the components do not depend on rows that they share; see `_UNSETTLED`."""
         return self.change <= _UNSETTLED
 
     @property
     def held(self) -> bool:
-        """Every component holds rows that stand out of the noise."""
+        """Whether every component has a count well above the noise."""
         return all(self.hold)
 
     @property
     def hold(self) -> tuple[bool, ...]:
-        """Tell whether each component holds rows that stand out of the noise."""
+        """Whether each component has a count well above the noise."""
         return tuple(count > _SMALLEST * self.count_sd + 1 for count in self.counts)
 
     def noise(self, kind: str) -> tuple[float, ...]:
-        """Spectral noise in the whitened covariance of each component, of covariances of that type."""
+        """Give the spectral noise of each component's whitened covariance, for covariances of type `kind`."""
         factor = spectral_factor(kind, len(self.mixture.means[0]))
         return tuple(factor * self.moment_sd / count for count in self.counts)
 
     def off(self, other: "Round") -> float:
-        """Tell how many standard errors another estimate from the same answer is off, in the component where most."""
+        """Give the largest distance of a component to another estimate from the same answer, in standard errors."""
         d = len(self.mixture.means[0])
         (_, means, covariances), (_, others, spreads) = self.mixture.arrays, other.mixture.arrays
         most = 0.0
@@ -128,16 +131,16 @@ class Round:
 
 @dataclass(frozen=True)
 class _RoundAnswer:
-    """What all covariance types share of a round: one joint release about the likeliest component of each record.
+    """What all covariance types share of a round: one joint release about each record's likeliest component.
 
     Attributes:
-        partition: of records, as the question was stored.
-        values: released statistics of whitened records, by part.
+        partition: regions of the records, as the question was stored.
+        values: released statistics of whitened records, by part of the question.
         beyond: released counts of regions outside all components.
         noise: sd of each part.
-        counts: released counts (k,), at least `_SMALLEST` noise sds.
-        frames, radius: by which records were whitened and clipped, as the question was stored.
-        start: the estimate whose components they are.
+        counts: released counts (k,), raised to at least `_SMALLEST` noise sds.
+        frames, radius: whitening maps and clip radius, as the question was stored.
+        start: the estimate that was asked about.
         rows: private rows that were counted.
     """
 
@@ -175,13 +178,13 @@ class _RoundAnswer:
         return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture, rows)
 
     def sorting(self, scaling: Scaling) -> Sorting | None:
-        """How rows were sorted, if that is by their likeliest component; else None."""
+        """How rows were sorted, if they were sorted by their likeliest component; else None."""
         if not isinstance(self.partition, Cells | ComponentShells):
             return None
         return Sorting(self.partition, [scaling.standard(frame) for frame in self.frames], self.radius)
 
     def less(self, strays: Strays) -> "_RoundAnswer":
-        """Take out what strays brought, and put in what they took."""
+        """Take out the totals that strays brought, and add those that they took away."""
         n, values = float(self.values["count"].sum()), dict(self.values)
         values["count"] = values["count"] - n * strays.counts
         values["sum"] = values["sum"] - n * strays.sums.reshape(values["sum"].shape)
@@ -191,12 +194,12 @@ class _RoundAnswer:
         return replace(self, values=values, counts=np.maximum(values["count"], _SMALLEST * self.noise["count"] + 1))
 
     def diagonal(self, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
-        """Centers (k, d) and column sds (k, d) by which records were whitened, in standard coordinates."""
+        """Give the centres (k, d) and column sds (k, d) by which records were whitened, in standard coordinates."""
         centers, matrices = zip(*(scaling.standard(frame) for frame in self.frames), strict=True)
         return np.array(centers), 1 / np.array([np.diag(matrix) for matrix in matrices])
 
     def round(self, means: np.ndarray | list[np.ndarray], covariances: list[np.ndarray], moment_sd: float) -> Round:
-        """The round that ends with these means and covariances, in standard coordinates."""
+        """Make the round that ends with these means and covariances, in standard coordinates."""
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
         noise = self.noise["count"], self.noise["sum"], moment_sd
         return Round(estimate, tuple(self.counts.tolist()), *noise, self.start, self.rows, radius=self.radius)
@@ -213,17 +216,17 @@ def estimate_components(
     counts: CountLaws | None = None,
     regions: Partition | None = None,
 ) -> Round:
-    """Weights, means and covariances of all components after one hard-assignment round.
+    """Estimate weights, means and covariances of all components by one round of hard assignment.
 
     Args:
         curator: the run.
-        scaling: of the standard coordinates.
+        scaling: the standard coordinates.
         mixture: the last estimate; records are whitened by its covariances.
         floors: least variances.
         ask: label and price.
-        counts: laws of the rows, where columns count; None: Gaussians.
-        regions: which record is whose, a region for each component; None: the likeliest one's, or nobody's where it
-            is further out than the ask says.
+        counts: laws of the components if their columns are counts; None: Gaussians.
+        regions: assignment of records, a region for each component; None: a record belongs to its likeliest component,
+            or to none beyond the distance in the ask.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
@@ -232,9 +235,9 @@ def estimate_components(
 
 
 def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
-    """Make a round with full covariances of an answer."""
+    """Make a round with full covariances from an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
-    # records that a component has only because it must not be smaller look like those of the last estimate
+    # records that were added to reach the least count are given the covariance of the last estimate
     added = counts - np.clip(seen.values["count"], 0, counts)
     spreads_before = mixture.arrays[2]
     means, covariances = [], []
@@ -257,11 +260,11 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
 
 
 _Reader = Callable[[_RoundAnswer, CountLaws | None], Round]
-"""Makes a round of an answer, by laws of counts or as of Gaussian rows."""
+"""Makes a round from an answer, for laws of counts or for Gaussian rows."""
 
 
 def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundAnswer) -> Round:
-    """Make a round with the variances that means of columns tell that have two values, where it does not deny these."""
+    """Make a round in which means of two-valued columns determine their variances, unless the answer contradicts it."""
     found = read(seen, laws)
     if laws is None or not laws.two_valued or "moment" not in seen.values:
         return found
@@ -274,7 +277,7 @@ def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundA
 
 
 def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:
-    """Make a round of an answer, without the strays and the odd rows among components that it shows by itself."""
+    """Make a round from an answer, after removing the strays and the outliers among components that it shows."""
     frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
     read = partial(_tied, reader, scaling, laws)
     found, changes, odd = read(seen), list[float](), None
@@ -285,7 +288,7 @@ def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountL
             seen = seen.less(among)
             found = read(seen)
     for _ in range(_PASSES):
-        # counts reach further than Gaussian rows
+        # counts have longer tails than Gaussian rows, so they need passes even without overlap
         if sorting is None or not (laws or overlapping(found.mixture)):
             changes = []
             break
@@ -301,12 +304,12 @@ def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountL
 
 
 def _astray(changes: list[float]) -> bool:
-    """Tell whether the last of several changes is larger than the one before."""
+    """Decide whether the last of several changes is larger than the one before."""
     return len(changes) > 1 and changes[-1] > _ASTRAY * changes[-2]
 
 
 def _left(changes: list[float]) -> float:
-    """Tell what further changes would add up to: the geometric series that the last ones begin."""
+    """Extrapolate the sum of further changes: a geometric series at the rate of the last ones."""
     back = min(_BACK, len(changes) - 1)
     if back < 1:
         return sum(changes)
@@ -315,7 +318,7 @@ def _left(changes: list[float]) -> float:
 
 
 def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[float, ...]:
-    """Tell how far components lie from the frames that they were measured in; see `Round`."""
+    """Compute how far components moved from the frames in which they were measured; see `Round`."""
     far = []
     for (center, whiten), mean, covariance in zip(frames, *found.arrays[1:], strict=True):
         spread = np.log(np.linalg.eigvalsh(whiten @ covariance @ whiten.T))
@@ -328,10 +331,10 @@ def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple
 def estimate_diagonal(
     curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
 ) -> Round:
-    """Weights, means and column variances of all components after one hard-assignment round.
+    """Estimate weights, means and column variances of all components by one round of hard assignment.
 
-    `mixture` has diagonal covariances. Variances are drawn towards those of the last estimate, which are equal after
-    whitening, by as much of their scatter as noise explains.
+    `mixture` has diagonal covariances. Variances are shrunk towards those of the last estimate, which are all equal
+    after whitening, by the share of their scatter that noise explains.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
@@ -340,7 +343,7 @@ def estimate_diagonal(
 
 
 def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
-    """Make a round with diagonal covariances of an answer."""
+    """Make a round with diagonal covariances from an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
     shifts = at_most(seen.values["sum"] / counts[:, None], seen.radius)
@@ -364,7 +367,7 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountL
 def estimate_spherical(
     curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask, counts: CountLaws | None = None
 ) -> Round:
-    """Weights, means and one variance for each component after one hard-assignment round.
+    """Estimate weights, means and one variance per component by one round of hard assignment.
 
     `mixture` has spherical covariances. The round's `moment_sd` is the noise of the one variance, whitened.
 
@@ -375,12 +378,12 @@ def estimate_spherical(
 
 
 def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
-    """Make a round with spherical covariances of an answer."""
+    """Make a round with spherical covariances from an answer."""
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     moment_sd = noise["square"] / d
     centers, roots = seen.diagonal(scaling)
     noisy = seen.values["sum"].reshape(-1, d) / counts[:, None]
-    # the squared norm of the noisy shift is that of the shift and of its noise
+    # the squared norm of the noisy shift contains that of the noise, which is subtracted
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
     clipped = (seen.values["square"] / counts - moved) / d
     shifts = at_most(noisy, seen.radius)

@@ -1,8 +1,8 @@
-"""Clusters of public rows whose columns all count something: by likelihood of counts, not by distance.
+"""Cluster public rows whose columns are all counts: by the likelihood of counts, not by distance.
 
-Where a column is nearly always the same in a component, its standard deviation is a fraction of a step, and rows with a
-rare value are far from all others: in such units k-means and single linkage gather rare values, not components. A
-component here has a least value in each column, and counts of Poisson's law above it.
+In a column that is nearly constant in a component, the standard deviation is a fraction of a step, so rows with a rare
+value are far from all others. In such units k-means and single linkage cluster rare values instead of components. Here
+a component has a least value in each column, and Poisson counts above it.
 
 Source: Celeux and Govaert 1991, classification by likelihood for discrete rows.
 """
@@ -16,33 +16,34 @@ from pubpriv.estimators._lattice import lattices
 from pubpriv.estimators.mixture._counts import HEAPED, counting
 
 _MOST_LEVELS = 40
-"""A column with more steps between its least and its largest public value counts too far."""
+"""A column whose public range has more steps than this is not treated as a count."""
 
 _STARTS, _PASSES = 20, 20
-"""So many starts, each climbed for so many passes at most."""
+"""Number of starts, and most passes for each."""
 
 _ELSEWHERE = 0.01
 """Share of a component's rows that may have any value."""
 
 _TOGETHER, _CLEARLY = 0.25, 3.0
-"""Nats by which components foretell a row better than columns by themselves do, in those that their names are worth;
-and in standard errors over rows. Of 330 tables of sixty rows without components none had more than 2.4 of these."""
+"""Components must predict a row better than independent columns do, by the first share of the entropy of their labels,
+and by the second number of standard errors over rows. Of 330 tables of sixty rows without components none had more than
+2.4 standard errors."""
 
 _PARTS = 5
-"""Rows are foretold a part at a time, by all other parts: half of sixty rows show too little of three components that
-lie two steps apart."""
+"""Number of parts in cross-validation: each part is predicted from all others. Half of sixty rows show too little of
+three components that are two steps apart."""
 
 _FEWEST = 3
-"""Rows of a cluster, at least."""
+"""Least rows of a cluster."""
 
 _UNCLEAR = 0.05
-"""Clusters that leave so large a share of the rows in doubt overlap: they are no clusters."""
+"""Clusters overlap, and are not used, if this share of the rows' probability belongs to other components."""
 
 
 def count_clusters(rows: np.ndarray, clusters: int) -> np.ndarray | None:
-    """Labels (m,) of so many clusters of rows (m, d), numbered from 0; None: not all columns count about these.
+    """Label rows (m, d) with clusters numbered from 0, (m,); None: not all columns count from a least value of theirs.
 
-    A column that is constant says nothing.
+    A column that is constant gives no information.
     """
     if clusters < 2 or len(rows) < clusters * _FEWEST:
         return None
@@ -56,10 +57,10 @@ def count_clusters(rows: np.ndarray, clusters: int) -> np.ndarray | None:
 
 
 def _foretold(codes: np.ndarray, clusters: int) -> bool:
-    """Tell whether clusters of most rows foretell how columns of the others depend on each other.
+    """Decide by cross-validation whether clusters predict how the columns of other rows depend on each other.
 
-    Any column can be cut by its values; only components make several columns change together. What independent columns
-    of the same shares say less of a row is up to d - 1 times what a component's name would say.
+    Any single column can be cut by its values; only components make several columns vary together. Independent columns
+    with the same shares predict a row worse by up to d - 1 times the information in the label of its component.
     """
     part = np.random.default_rng(1).permutation(len(codes)) % _PARTS
     levels, columns = codes.max() + 1, np.arange(codes.shape[1])
@@ -77,7 +78,7 @@ def _foretold(codes: np.ndarray, clusters: int) -> bool:
 
 
 def _codes(rows: np.ndarray) -> np.ndarray | None:
-    """Count steps of rows (m, d) from the least value of each column; None: one is on no lattice, or counts too far."""
+    """Count the steps from each column's least value in rows (m, d); None: a column has no step, or too many levels."""
     steps = lattices(rows)
     low, width = rows.min(axis=0), np.ptp(rows, axis=0)
     if not steps.any() or ((steps == 0) & (width > 0)).any() or (width > _MOST_LEVELS * steps).any():
@@ -86,16 +87,16 @@ def _codes(rows: np.ndarray) -> np.ndarray | None:
 
 
 def _heaped(codes: np.ndarray, clusters: int) -> bool:
-    """Tell whether so many values of each column have as many rows as the least values of components that count."""
+    """Decide whether the commonest `clusters` values of each column have as many rows as those of counts."""
     commonest = [np.sort(np.bincount(column))[-clusters:].sum() for column in codes.T]
     return bool(min(commonest) >= HEAPED * len(codes))
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """Labels (m,), least values (k, d), the likelihood of both, and the share of rows that others may claim.
+    """Labels (m,), least values (k, d), their likelihood, and the share of rows that other components may claim.
 
-    Log chances of values are `tables` (k, d, levels), shares of components `weights` (k,).
+    `tables` (k, d, levels) are log probabilities of values, `weights` (k,) are shares of components.
     """
 
     labels: np.ndarray
@@ -107,20 +108,20 @@ class _Fit:
 
 
 def _found(codes: np.ndarray, clusters: int, levels: int) -> _Fit:
-    """Find the likeliest of the fits that several starts lead to."""
+    """Find the likeliest fit among those from several starts."""
     generator = np.random.default_rng(0)
     fits = (_climbed(codes, _first_labels(codes, clusters, generator), clusters, levels) for _ in range(_STARTS))
     return max(fits, key=lambda fit: fit.likelihood)
 
 
 def _joint(codes: np.ndarray, tables: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Log chances (m, k) that a row is of a component, and has these values."""
+    """Give log probabilities (m, k) that a row belongs to a component and has these values."""
     columns = np.arange(codes.shape[1])
     return np.asarray(np.stack([own[columns, codes].sum(axis=1) for own in tables], axis=1) + np.log(weights))
 
 
 def _first_labels(codes: np.ndarray, clusters: int, generator: np.random.Generator) -> np.ndarray:
-    """Give each row to the nearest of some rows, each drawn by its distance from those before."""
+    """Assign rows to the nearest of some chosen rows, each drawn by its distance from those before."""
     gaps = np.abs(codes - codes[generator.integers(len(codes))]).sum(axis=1)[:, None]
     for _ in range(1, clusters):
         far = gaps.min(axis=1) + 1e-9
@@ -130,7 +131,7 @@ def _first_labels(codes: np.ndarray, clusters: int, generator: np.random.Generat
 
 
 def _climbed(codes: np.ndarray, labels: np.ndarray, clusters: int, levels: int) -> _Fit:
-    """Give rows of whole numbers (m, d) to the likeliest component, until nothing changes."""
+    """Assign rows of whole numbers (m, d) to their likeliest component, until nothing changes."""
     columns = np.arange(codes.shape[1])
     places = columns * levels + codes
     for _ in range(_PASSES):
@@ -150,7 +151,7 @@ def _climbed(codes: np.ndarray, labels: np.ndarray, clusters: int, levels: int) 
 
 
 def _laws(histograms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least values (k, d), and log chances (k, d, levels), that make histograms (k, d, levels) likeliest."""
+    """Find the likeliest least values (k, d), and log probabilities (k, d, levels), for histograms (k, d, levels)."""
     from scipy.special import gammaln
 
     levels, best = histograms.shape[2], np.full(histograms.shape[:2], -np.inf)

@@ -1,10 +1,10 @@
-"""Errors of components that count: what clipping hides of rows, and what putting it back makes of their noise.
+"""Errors of components whose columns are counts: what clipping hides, and what undoing it does to the errors.
 
-Where counts beyond the clip are put back by the law that the others tell, an error in what is seen of a column is an
-error in what is not seen, too. So errors of means and variances are those of clipped counts, which the law gives, taken
-through that step. Public, or made of released numbers.
+Counts beyond the clip radius are restored by the law that the other counts determine, so an error in the visible part
+of a column causes an error in the restored part. Errors of means and variances are therefore those of clipped counts,
+which the law gives, propagated through that restoration. Uses public or released numbers only.
 
-Source: the delta method for what solves equations of moments, as of generalized method of moments (Hansen 1982).
+Source: the delta method for solutions of moment equations, as in the generalized method of moments (Hansen 1982).
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from pubpriv.estimators.mixture._counts import PASSES, CountLaws, part_put_back
 from pubpriv.released.law import Mixture
 
 _NEAR = 1e-3
-"""Laws whose means or variances differ by this share tell how chances of counts change with them."""
+"""Relative change of means and variances in the finite differences of the probabilities of counts."""
 
 _Errors = dict[str, dict[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Clip:
-    """How the last round clipped the rows of each component, and the noise sd (k,) in a whitened variance."""
+    """Clipping of each component's rows in the last round, and the noise sd (k,) in a whitened variance."""
 
     frames: tuple[Frame, ...]
     radius: float
@@ -31,17 +31,17 @@ class Clip:
 
 
 def count_errors(errors: _Errors, laws: CountLaws, mixture: Mixture, clip: Clip) -> _Errors:
-    """Give errors of means and variances what clipped counts have instead of Gaussian rows.
+    """Replace the errors of means and variances by those of clipped counts instead of Gaussian rows.
 
     Args:
-        errors: of Gaussian rows: of means (k, d) and covariances (k, d, d), `sampling` and `privacy`.
-        laws: of the components.
-        mixture: in the table's own units, its components in the order of all others.
-        clip: of the last round.
+        errors: for Gaussian rows: of means (k, d) and covariances (k, d, d), `sampling` and `privacy`.
+        laws: laws of the components.
+        mixture: in the table's own units, its components in the same order as all others.
+        clip: clipping in the last round.
     """
     _, means, covariances = mixture.arrays
     variances = np.einsum("kii->ki", covariances)
-    clumped = errors["means"]["sampling"] ** 2 / variances  # one over the rows that errors count as
+    clumped = errors["means"]["sampling"] ** 2 / variances  # 1 / the effective number of rows
     places, spreads = ({name: part.copy() for name, part in errors[of].items()} for of in ("means", "covariances"))
     for j, rows in enumerate(laws.rows_of_each(mixture)):
         origin, matrix = clip.frames[j].dense()
@@ -62,20 +62,21 @@ def count_errors(errors: _Errors, laws: CountLaws, mixture: Mixture, clip: Clip)
 
 
 def _moments(column: np.ndarray) -> np.ndarray:
-    """Values of a column (m,) and squares of what they are off their mean: (2, m)."""
+    """Give the values of a column (m,) and the squares of their deviations from the mean: (2, m)."""
     return np.stack([column, (column - column.mean()) ** 2])
 
 
 def _carried(column: np.ndarray, seen: np.ndarray, scores: np.ndarray, back: float) -> np.ndarray:
-    """Tell what (2, 2) becomes of errors in mean and variance of a clipped column where clipping is undone.
+    """Compute the matrix (2, 2) that propagates errors in mean and variance of a clipped column when that is undone.
 
-    Each pass puts back part of what the law of the pass before lost: errors add up as that series does.
+    Each pass restores a part of what the previous pass's law lost to the clip, so the errors add up as that series
+    does.
 
     Args:
-        column: (m,) of the law.
-        seen: the same, clipped.
-        scores: (2, m) by how much a row becomes likelier with its mean and its variance.
-        back: part that is put back.
+        column: (m,) values under the law.
+        seen: the same values, clipped.
+        scores: (2, m) derivatives of a row's log-likelihood by the mean and by the variance.
+        back: part of the loss that is restored.
     """
     lost = back * (_moments(column) - _moments(seen)) @ scores.T / len(column)
     total = np.eye(2)
@@ -85,7 +86,7 @@ def _carried(column: np.ndarray, seen: np.ndarray, scores: np.ndarray, back: flo
 
 
 def _scores(laws: CountLaws, component: int, mean: np.ndarray, variances: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Tell by how much rows (m, d) become likelier with the mean and the variance of each column: (d, 2, m)."""
+    """Compute the derivatives (d, 2, m) of the log-likelihoods of rows (m, d) by each column's mean and variance."""
     near = _NEAR * np.minimum(variances, np.array(laws.steps) ** 2)
     here = laws.shares(component, mean, np.sqrt(variances))
     moved = (

@@ -1,10 +1,11 @@
-"""Components whose columns all count something: no Gaussians, but of laws that a mean and a variance determine.
+"""Components whose columns are all counts: instead of Gaussians, laws that a mean and a variance determine.
 
-Rows of small counts reach further above their mean than Gaussian rows, and never below their least value. Taken for
-Gaussian ones, what a clip takes from their tail is not put back, their variances vary more than is said, and their
-counts contradict the model. So the law that both moments determine (`panjer`) replaces the Gaussian in all three.
-Where public rows have two values only in each component, the mean alone determines the law, and the variance with it.
-Columns depend on one another as Gaussian ones of the same covariance do. Public, or made of released numbers.
+Small counts reach further above their mean than Gaussian rows, and never below their least value. If they were treated
+as Gaussian, the tail that clipping removes would not be restored, their variances would have larger errors than stated,
+and they would contradict the model. The law with the same two moments (`panjer`) replaces the Gaussian in all three
+places. If the public rows of each component have two values only, the mean alone determines the law, and so the
+variance. Columns depend on each other as Gaussian ones with the same covariance do. Uses public or released numbers
+only.
 """
 
 import math
@@ -24,52 +25,52 @@ from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture, log_density
 
 HEAPED = 0.3
-"""Columns count if so large a share of the public rows has the least value of its component: the least that half as
-large a share of the component's own rows have, for a row of another's tail may be among them."""
+"""Columns are counts if this share of the public rows has the least value of its component. That is the least value
+that half this share of the component's own rows have, because a row of another component's tail may be among them."""
 
 _BELOW = 0.05
-"""They are no counts if more than so large a share of all rows lie below that value, as those of rounded numbers do."""
+"""They are no counts if more than this share of all rows is below that value, as with rounded numbers."""
 
 _NEXT, _FEW = 0.2, 5
-"""Nor if of the rows above that value, FEW or more, less than so large a share lie one step above it: what counts with
-so many rows at its least value seldom leaves the next one out, and columns of a few values that are far apart do."""
+"""Nor are they if at least FEW rows are above that value and a smaller share of these than NEXT is one step above it:
+counts with so many rows at their least value seldom skip the next one, columns of a few distant values do."""
 
 _LEAST = 1e-3
-"""Means and variances in steps are at least this."""
+"""Least mean and variance, in steps."""
 
 _CLEARLY, _ROOM = 4.0, 0.05
-"""So many sds contradict that a column has two values: of noise, and of what a few rows of other components, or a third
-value as rare as no public row has it, add to a variance, as a part of it."""
+"""Columns do not have two values if they contradict it by CLEARLY sds. The sd consists of noise, and of the part ROOM
+of a variance that a few rows of other components may add, or a third value so rare that no public row has it."""
 
 _CELLS, _FEWEST, _MOST = 100_000, 5_000, 10_000
-"""Rows that stand for a component's: so many cells, within these bounds, ..."""
+"""Number of cells of the synthetic rows that represent a component, and bounds on their number of rows."""
 
 PASSES = 5
-"""... as often as what they lose to the clip is put back, ..."""
+"""Number of passes that restore what these rows lose to the clip."""
 
 _TINY = 1e-3
-"""... with whitened variances of at least this."""
+"""Least whitened variance of these rows."""
 
 _LOUD = 0.15
-"""At this noise sd of a whitened variance half of what the clip is said to have taken is put back: that hangs on the
+"""At this noise sd of a whitened variance, half of the computed loss to the clip is restored: the loss depends on the
 variances, is about as large as this, and grows faster than they do."""
 
 _POOLED = 0.5
-"""No component is taken to have less than this part of the variance that all have together; up to a squared step."""
+"""Least variance of a component, as a part of the variance of all components together or of a squared step."""
 
 _SHIFTS, _RANGE = (0.5, 0.25, 0.75, 0.0, 1.0), 0.0005
-"""Parts of the way from a component's mean to the middle of its range that are tried as where it lies, for the question
-whose a row is: rows above it are further off than those below. The range leaves out so many at either end."""
+"""Candidate shifts of a component's centre, as parts of the way from its mean to the middle of its range, for assigning
+rows: rows above the mean are further away than those below. The range leaves out this share of rows at either end."""
 
 
 @public_value
 @dataclass(frozen=True)
 class CountLaws:
-    """From which value on the columns of each component count, and in which steps: both in the table's own units.
+    """Least values and steps of the counts in each component's columns, in the table's own units.
 
     Attributes:
-        origins: (k, d).
-        steps: (d,).
+        origins: (k, d), least values.
+        steps: (d,), step of each column.
         two_valued: (d,), columns whose mean determines their variance; (): none.
     """
 
@@ -79,9 +80,9 @@ class CountLaws:
 
     @classmethod
     def of(cls, mixture: Mixture, public: np.ndarray) -> "CountLaws | None":
-        """Read them from public rows (m, d), each of its likeliest component; None: not all columns count.
+        """Find the laws from public rows (m, d), each in its likeliest component; None: not all columns are counts.
 
-        Where others do not, they may have any tail.
+        If one column is not a count, its tail is unknown.
         """
         if len(public) < len(mixture.weights):
             return None
@@ -102,7 +103,7 @@ class CountLaws:
         return cls(row_tuples(origins), tuple(steps.tolist()), tuple(two.tolist()) if two.any() else ())
 
     def sample(self, mixture: Mixture, count: int, seed: int = 0) -> np.ndarray:
-        """Draw rows (count, d) of a mixture's components; the seed is fixed, so they are public."""
+        """Draw rows (count, d) from a mixture of such components; the seed is fixed, so they are public."""
         weights, means, covariances = mixture.arrays
         ends = np.rint(np.cumsum(weights) / weights.sum() * count).astype(int)
         sizes = np.diff(ends, prepend=0)
@@ -110,16 +111,16 @@ class CountLaws:
         return np.concatenate([self._rows(*part, seed) for part in parts])
 
     def rows_of_each(self, mixture: Mixture) -> np.ndarray:
-        """Rows (k, count, d) that stand for those of each component."""
+        """Make synthetic rows (k, count, d) that represent each component."""
         return np.stack(
             [self._rows(j, *part, self._count) for j, part in enumerate(zip(*mixture.arrays[1:], strict=True))]
         )
 
     def held(self, scaling: Scaling, mixture: Mixture, m: int) -> Mixture:
-        """A mixture, in standard coordinates, with variances that no row one step off contradicts.
+        """Raise variances of a mixture, in standard coordinates, so that rows one step away remain possible.
 
-        Public rows of one value, m in all, say little of how seldom a row has the next one. Where a component took that
-        for never, such rows would be given to others, which would swell over all that are seldom.
+        Public rows of a single value, m in all, say little about how rare the next value is. If a component excluded
+        it, such rows would go to other components, which would grow over everything that is rare.
         """
         if scaling.shape:
             return mixture
@@ -130,7 +131,7 @@ class CountLaws:
         return Mixture.of(weights, means, [floored(covariance, least) for covariance in covariances])
 
     def tied(self, scaling: Scaling, mixture: Mixture) -> Mixture:
-        """A mixture, in standard coordinates, with the variances that means of two-valued columns determine."""
+        """Replace the variances of two-valued columns by those that their means determine, in standard coordinates."""
         if not self.two_valued:
             return mixture
         weights, means, covariances = mixture.arrays
@@ -139,16 +140,16 @@ class CountLaws:
         return Mixture.of(weights, means, covariances * factors[:, :, None] * factors[:, None, :])
 
     def upheld(self, scaling: Scaling, mixture: Mixture, mean_sds: np.ndarray, variance_sds: np.ndarray) -> "CountLaws":
-        """Keep two values only in columns whose measured variances do not clearly contradict that they have two.
+        """Treat columns as two-valued only if their measured variances do not clearly contradict it.
 
-        Public rows may be too few to show a third value. Variances of rows of two values are those that the rows' own
-        mean determines, to the last bit: both differ by noise only.
+        The public rows may be too few to show a third value. If rows have two values, their variance is determined
+        exactly by their own mean, so measured and implied variance differ by noise only.
 
         Args:
-            scaling: of the standard coordinates.
-            mixture: in these, as measured by these laws.
-            mean_sds: (k, d) of the noise in its means.
-            variance_sds: (k, d) of the noise in its variances.
+            scaling: the standard coordinates.
+            mixture: as measured with these laws, in standard coordinates.
+            mean_sds: (k, d) noise sds of its means.
+            variance_sds: (k, d) noise sds of its variances.
         """
         if not self.two_valued:
             return self
@@ -159,9 +160,9 @@ class CountLaws:
     def hidden(
         self, scaling: Scaling, mixture: Mixture, mean_sds: np.ndarray, variance_sds: np.ndarray, radius: float
     ) -> np.ndarray:
-        """Tell what a third value may add to the variances of two, for all that was measured: (k, d), one sd.
+        """Bound what a third value may add to variances of two-valued columns, by what was measured: (k, d), one sd.
 
-        In the table's own units. Of a row two steps up a clip to `radius` leaves a part only. For the other arguments
+        In the table's own units. Clipping to `radius` leaves only a part of a row two steps up. For the other arguments
         see `upheld`.
         """
         _, excess, noise = self._excess(scaling, mixture, mean_sds, variance_sds)
@@ -173,7 +174,7 @@ class CountLaws:
     def _excess(
         self, scaling: Scaling, mixture: Mixture, mean_sds: np.ndarray, variance_sds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Give measured variances, what they exceed those of two values by, and the noise of that: (k, d) each."""
+        """Give the measured variances, their excess over those of two values, and the excess's noise: (k, d) each."""
         _, means, covariances = scaling.undo(mixture).arrays
         scale, measured = np.array(scaling.scale), np.einsum("kii->ki", covariances)
         slope = (1 - 2 * self.chances(means)) * np.array(self.steps)
@@ -181,42 +182,42 @@ class CountLaws:
         return measured, measured - self.implied_variances(means), noise
 
     def in_force(self, mixture: Mixture) -> "CountLaws":
-        """Keep two values only in columns that have the variances of two in a mixture, in the table's own units."""
+        """Treat columns as two-valued only if they have such variances in a mixture, in the table's own units."""
         _, means, covariances = mixture.arrays
         alike = np.isclose(np.einsum("kii->ki", covariances), self.implied_variances(means), rtol=1e-6)
         return self._of_two(alike.all(axis=0))
 
     def _of_two(self, two: np.ndarray) -> "CountLaws":
-        """Keep two values only in columns (d,) of these."""
+        """Treat as two-valued only those columns that are among `two` (d,)."""
         kept = two & np.array(self.two_valued or False)
         return replace(self, two_valued=tuple(kept.tolist()) if kept.any() else ())
 
     def implied_variances(self, means: np.ndarray) -> np.ndarray:
-        """Give the variances (k, d) of two-valued columns with these means (k, d), in the table's own units."""
+        """Compute the variances (k, d) of two-valued columns with these means (k, d), in the table's own units."""
         chances = self.chances(means)
         return np.asarray(chances * (1 - chances) * np.array(self.steps) ** 2)
 
     def chances(self, means: np.ndarray) -> np.ndarray:
-        """Give the chances (k, d) of the larger of two values."""
+        """Compute the probabilities (k, d) of the larger of two values."""
         return np.asarray(np.clip((means - np.array(self.origins)) / np.array(self.steps), _LEAST, 1 - _LEAST))
 
     def given(self, scaling: Scaling, mixture: Mixture, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (k, count, d) that stand for those of each component, and the cell (k * count,) of each.
+        """Give synthetic rows (k, count, d) that represent each component, and the cell (k * count,) of each.
 
-        Mixture and rows are in standard coordinates.
+        `mixture` and the rows are in standard coordinates.
         """
         model = scaling.undo(mixture)
         rows = self.in_force(model).rows_of_each(model)
         return scaling.apply(rows), cells.assign(View(rows.reshape(-1, rows.shape[-1]).T))
 
     def cells(self, scaling: Scaling, mixture: Mixture) -> Cells:
-        """Give each record to a component, by cells that lose the fewest of the rows that stand for each.
+        """Make the cells that assign records to components with the fewest misassigned synthetic rows.
 
-        Covariances are those of all components together, or their own if fewer rows are lost with these.
+        Covariances are those of all components together, or each component's own if that misassigns fewer.
 
         Args:
-            scaling: of the standard coordinates.
-            mixture: in these.
+            scaling: the standard coordinates.
+            mixture: the model, in standard coordinates.
         """
         weights, _, covariances = mixture.arrays
         model = scaling.undo(mixture)
@@ -233,9 +234,9 @@ class CountLaws:
     def unclipped(
         self, component: int, frame: Frame, radius: float, shift: np.ndarray, spread: np.ndarray, sd: float = 0.0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (d,) and covariance (d, d) of mapped rows from those of the rows clipped to a radius.
+        """Compute mean (d,) and covariance (d, d) of mapped rows from those of the rows clipped to a radius.
 
-        `sd` is the noise in a variance.
+        `sd` is the noise sd of a variance.
         """
         origin, matrix = frame.dense()
         colour = np.linalg.inv(matrix)
@@ -253,22 +254,22 @@ class CountLaws:
     def unclipped_columns(
         self, frames: tuple[Frame, ...], radius: float, shifts: np.ndarray, variances: np.ndarray, sds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same of every component, of variances alone: means and variances (k, d), with noise of `sds` (k,)."""
+        """Do so for every component with diagonal covariances: means and variances (k, d), noise sds `sds` (k,)."""
         parts = enumerate(zip(frames, shifts, variances, sds, strict=True))
         found = [self.unclipped(j, frame, radius, shift, np.diag(own), sd) for j, (frame, shift, own, sd) in parts]
         return np.array([mean for mean, _ in found]), np.array([np.diag(spread) for _, spread in found])
 
     def counts(self, component: int, rows: np.ndarray) -> np.ndarray:
-        """Counts (m, d) of rows (m, d) of a component."""
+        """Convert rows (m, d) of a component into counts (m, d)."""
         return np.asarray(np.rint((rows - np.array(self.origins[component])) / np.array(self.steps)).astype(int))
 
     @property
     def _count(self) -> int:
-        """How many rows stand for a component's."""
+        """Number of synthetic rows that represent a component."""
         return min(max(_CELLS // len(self.steps), _FEWEST), _MOST)
 
     def shares(self, component: int, mean: np.ndarray, sds: np.ndarray) -> list[np.ndarray]:
-        """Shares of the counts 0, 1, ... of each column, of a component with that mean (d,) and these `sds` (d,)."""
+        """Give probabilities of the counts 0, 1, ... of each column, for a component with mean (d,) and `sds` (d,)."""
         steps = np.array(self.steps)
         means = np.maximum((mean - np.array(self.origins[component])) / steps, _LEAST)
         shares = [panjer(*each) for each in zip(means, np.maximum((sds / steps) ** 2, _LEAST), strict=True)]
@@ -278,7 +279,7 @@ class CountLaws:
         return shares
 
     def _rows(self, component: int, mean: np.ndarray, covariance: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
-        """Rows (count, d) that stand for those of a component: evenly in each column."""
+        """Make synthetic rows (count, d) that represent a component, evenly spread in each column."""
         from scipy.special import ndtr, ndtri
 
         sds = np.sqrt(np.diag(covariance))
@@ -290,12 +291,12 @@ class CountLaws:
 
 
 def part_put_back(sd: float) -> float:
-    """Tell what part of what a clip took is put back, with noise `sd` in a whitened variance."""
+    """Give the part of the clipping loss that is restored, for noise `sd` in a whitened variance."""
     return 1 / (1 + (sd / _LOUD) ** 2)
 
 
 def counting(above: np.ndarray) -> bool:
-    """Tell whether columns count, where rows (m, d) are so many steps above the least value of their component."""
+    """Decide whether columns are counts, from the steps (m, d) by which rows exceed their component's least value."""
     heaped, below = (np.abs(above) < 0.5).mean(axis=0), (above < -0.5).mean(axis=0)
     higher, next_one = (above >= 0.5).sum(axis=0), (np.abs(above - 1) < 0.5).sum(axis=0)
     gapless = (higher < _FEW) | (next_one >= _NEXT * higher)
@@ -303,6 +304,6 @@ def counting(above: np.ndarray) -> bool:
 
 
 def _heap(column: np.ndarray) -> float:
-    """Find the least value that many rows (m,) share; the least of all, if there is none."""
+    """Find the least value that many rows (m,) share; the smallest value if there is none."""
     values, counts = np.unique(column, return_counts=True)
     return float(values[np.argmax(counts >= HEAPED / 2 * len(column))])

@@ -1,4 +1,4 @@
-"""What a run of the default method does: looked up in the public rows, checked and priced before it is done."""
+"""Choose what a run of the default method does, from its public rows, and check and price it beforehand."""
 
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -21,7 +21,7 @@ from pubpriv.privacy.budgets import Purse
 
 @dataclass(frozen=True)
 class Course:
-    """What a run does, once it is known how many components are looked for, and where."""
+    """What a run does, once number and place of the components are known."""
 
     regime: Regime
     layout: Placement
@@ -30,18 +30,18 @@ class Course:
 
     @property
     def surely(self) -> list[Question]:
-        """What is asked whatever the answers say, in order, of that whose noise takes long to draw."""
+        """Questions that are asked whatever the answers are, in order, of those whose noise takes long to draw."""
         return _surely(self.plan, self.ladder)
 
 
 def survey(run: Execution, rows: PublicTable, settings: MixtureSettings, purse: Purse) -> tuple[Scene, Ways, Coverage]:
-    """Look at the public rows, check every plan that they leave open, and ask what they lack."""
+    """Look at the public rows, check every plan that remains possible, and ask what the public rows lack."""
     most, clusters = min(settings.most, len(rows.rows)), settings.clusters(len(rows.rows))
     scaling = run(precondition, rows, clusters)
     groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
     ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
     if not ways.looked_for:
-        # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
+        # drawing noise takes longest, so it begins now, for the case that the public rows lack nothing
         run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
     run.curator.rehearse(*ways.questions())
     covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage)
@@ -51,11 +51,11 @@ def survey(run: Execution, rows: PublicTable, settings: MixtureSettings, purse: 
 
 
 def choose_course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> Course:
-    """Find out how many components there are, if that is not known; `asked` is what was asked before clustering."""
+    """Find the number of components, if it is not given; `asked` names the questions asked before clustering."""
     settings, groups, most = scene.settings, ways.groups, ways.most
     regime = _regime(scene.rows, ways)
     if not ways.looked_for:
-        # in units that the distance of components stretches, a group that holds two of them looks like one
+        # in units that the distance between components inflates, a group of two components looks like one
         located = None if regime.name == Regime.OVERLAPPING else scene.run(tighten, groups, most)
         return Course(regime, Placement(most, groups, located), *ways.plan(most, regime.name, asked))
     plan, _ = ways.plan(most, regime.name, asked)
@@ -64,7 +64,7 @@ def choose_course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> Course:
 
 
 def _regime(rows: PublicTable, ways: Ways) -> Regime:
-    """Tell the way of a run with these public rows, which coverage may have changed."""
+    """Choose the regime for these public rows, which `cover` may have changed."""
     if ways.looked_for:
         return Regime.searching(ways.most)
     m, d = rows.rows.shape
@@ -73,7 +73,7 @@ def _regime(rows: PublicTable, ways: Ways) -> Regime:
 
 
 def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
-    """List the questions that a run asks whatever it finds; see `Course.surely`."""
+    """List the questions that a run asks whatever the answers are; see `Course.surely`."""
     # while k is looked for, subspaces are found on the way
     first = (plan.pca,) if plan.pca is not None and not plan.most else ()
     rounds = plan.rounds if ladder is None else plan.rounds[:-1]

@@ -1,15 +1,14 @@
-"""What public rows lack, and what they have too many of: asked of the private rows before anything is clustered.
+"""Ask the private rows, before anything is clustered, what the public rows lack and what they have too much of.
 
-Later is too late: public rows without one component look as if the others overlapped, these swell over the rows of the
-missing one, and nothing stands out any more. Three questions, each only where there is something to be learned:
-
-- *support*, where some public rows stand alone: a count of the private rows nearest to them. Public rows that stand
-  for almost none are left out of everything that follows.
-- *uncovered*: count, mean and spread of the private rows that lie further from all public ones than these from each
+Later is too late: if the public rows lack one component, the others seem to overlap, grow over the rows of the missing
+one, and nothing stands out any more. There are three questions, each asked only if it can matter:
+- *support*, if some public rows lie apart from all others: how many private rows are nearest to them. Public rows that
+  represent almost no private rows are left out from here on.
+- *uncovered*: count, mean and spread of the private rows that are further from all public rows than these are from each
   other.
-- *absent component*, if those are many: the same of what lies within a ball about their mean. If they are compact,
-  and no public row is there, rows drawn from what was released stand for a component among the public rows wherever
-  components are started from. They never count as public rows: not in the public model, nor in errors.
+- *absent component*, if those are many: the same for a ball around their mean. If these rows are compact and no public
+  row is near, synthetic rows drawn from the answer represent the component wherever components are started from. They
+  never count as public rows, neither in the public model nor in errors.
 """
 
 import math
@@ -37,56 +36,55 @@ from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.steps import Execution, step
 
 _SURE = 6.0
-"""A count is seen if it is this many sds of its noise, ..."""
+"""A count is significant if it exceeds this many sds of its noise, ..."""
 
 _MANY = 0.012
-"""... and rows are many if they are this share of the table: fewer lie beyond the reach of public rows by chance."""
+"""... and large if it is at least this share of the table: fewer rows are beyond the public ones' reach by chance."""
 
 _UNSUPPORTED, _NOT_MORE = 0.1, 1.0
-"""Public rows that stand alone are left out if they stand for less than this share of their number of private rows, or
-one noise sd more than that, and if the count is `SURELY_FEW` noise sds below that number: where noise would hide as
-many rows as there should be, a small count says nothing, and the far rows of a long tail are kept. No more than one:
-three rows of a real table that stood for forty private ones, not for 116, were left out, and the model without them
-lost 0.8 nats a row."""
+"""Public rows that lie apart represent some number of private rows. They are left out if the count of these is below
+the first share of it plus one noise sd, and also `SURELY_FEW` noise sds below it: if the noise could hide all of them,
+a small count shows nothing, and the far rows of a long tail are kept. Not more than one sd: three rows of a real table
+that represented forty private ones instead of 116 were left out, and the model without them lost 0.8 nats a row."""
 
 _SURELY, _APART, _CLOSE = (0.6, 4.0, math.inf), (0.75, 3.0, 6.0), (0.85, 1.75, 3.0)
-"""An absent component holds at least this share of the uncovered rows; it is no wider, in variance, than so many times
-the clusters of public rows, and neither are all uncovered rows together. The first line is that where more rows are
-uncovered than chance explains: something is absent, whatever it is. Else the rows may be the tail of a component that
-few public rows show, the more so the nearer they are to these: second and third line."""
+"""Per line: an absent component has at least this share of the uncovered rows; its variance is at most this many times
+that of the public clusters, and the variance of all uncovered rows at most the last number of times. The first line is
+for more uncovered rows than chance explains: something is absent. Otherwise the rows may be the tail of a component
+with few public rows, and more likely so the nearer they are: second and third line."""
 
 _FURTHER, _NEAREST = 1.5, 0.85
-"""The second line is for clouds whose mean is 1 + 1.5 / sqrt(d) times as far from public rows as these cover; none is
-nearer than 0.85 times as far."""
+"""The second line is for clouds whose mean is at least 1 + 1.5 / sqrt(d) times as far from the public rows as these
+reach; clouds nearer than 0.85 times are not used."""
 
 _BALL = 1.5, (0.5, 4.0, 16.0), 1.3
-"""The ball is 1.5 times as wide as rows of the released spread, held to these bounds (the last one where more rows are
-uncovered than chance explains), and as `clip_radius` at least."""
+"""The ball's radius: 1.5 times that of rows of the released spread, within these bounds (the last one if more rows are
+uncovered than chance explains), and at least that of `clip_radius` with the last factor."""
 
 _TWO = 4.0
-"""A cloud whose largest variance is above the mean of the others by so many times these is that of two components."""
+"""A cloud has two components if its largest variance exceeds the mean of the others by this many times that mean."""
 
 _REACH = 1.5
-"""Uncovered rows are clipped to this many times the largest norm of a public one."""
+"""Uncovered rows are clipped to this many times the largest norm of a public row."""
 
 _SHELLS, _VISIBLE = 7, 4.0
-"""Uncovered rows are listed by shells, each twice as far out as the one before: those with a count of so many noise sds
-are taken together."""
+"""Number of shells that uncovered rows are counted in, each twice as far out as the one before; shells with a count
+above this many noise sds are added up."""
 
 _DRAWN, _FEWEST_DRAWN = (0.3, 4.0), 3
-"""Variances that rows may be drawn with, and the least number that is drawn."""
+"""Bounds of the variance of synthetic rows, and their least number."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _Support:
-    """Private rows nearest to public rows that stand alone.
+    """Counts of private rows nearest to public rows that lie apart.
 
     Attributes:
-        counts: released, by group of `Outline.alone`.
-        noise: sd of each.
-        refused: groups that stand for almost no private row.
-        rows: private rows that lack no value.
+        counts: released counts, by group of `Outline.alone`.
+        noise: noise sd of each count.
+        refused: groups that represent almost no private rows.
+        rows: number of private rows without a missing value.
     """
 
     counts: tuple[float, ...]
@@ -98,15 +96,15 @@ class _Support:
 @public_value
 @dataclass(frozen=True)
 class _Cloud:
-    """Uncovered rows, from a release.
+    """Uncovered rows, from one release.
 
     Attributes:
-        count: of rows.
-        noise: sd of the count.
-        mean: (d,), in the outline's units.
-        variance: of a column in these units, mean over columns; of what `apart` leaves, where it is not empty.
+        count: number of rows.
+        noise: noise sd of the count.
+        mean: mean (d,), in the outline's units.
+        variance: variance in these units, averaged over columns; without the direction `apart` if that is given.
         blur: noise sd of `variance`.
-        apart: (d,), half the way between two components that share the cloud; (): it is one.
+        apart: (d,), half the vector between two components that share the cloud; (): there is only one.
     """
 
     count: float
@@ -117,27 +115,27 @@ class _Cloud:
     apart: tuple[float, ...] = ()
 
     def many(self, n: float) -> bool:
-        """They stand out of the noise, and of n rows they are not few."""
+        """Whether the count is well above the noise and not a small share of n rows."""
         return self.count >= max(_SURE * self.noise, _MANY * n)
 
     def beyond(self, count: float) -> bool:
-        """They are more than so many, noise aside."""
+        """Whether there are more than `count` rows, allowing for noise."""
         return self.count - 2 * self.noise > count
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a run goes on with.
+    """What a run continues with after the questions.
 
     Attributes:
-        rows: public rows that private rows support.
-        scaling: of these.
-        starts: these, and what was drawn where they lack a component: where components are started from.
+        rows: public rows that represent private rows.
+        scaling: the scaling made from them.
+        starts: these rows, and synthetic rows for an absent component: where components are started from.
         asked: names of the questions that were asked.
-        facts: for the diagnostics.
-        warnings: for a reader.
-        complete: False if many private rows lie where no public row is, and nothing was started there: then the run is
-            flagged, unless its fit shows that the model explains them.
+        facts: facts for the diagnostics.
+        warnings: warnings for the reader.
+        complete: False if many private rows are far from all public rows and no component was started there. Then the
+            run is flagged, unless its fit test shows that the model explains them.
     """
 
     rows: PublicTable
@@ -150,7 +148,7 @@ class Coverage:
 
     @property
     def diagnostics(self) -> dict[str, Any]:
-        """Tell the release what was found; what was not asked is None."""
+        """Facts for the release; None where nothing was asked."""
         nothing = {"uncovered_rows": None, "noise": None, "added": 0, "component": False, "public_rows_left_out": 0}
         return nothing | self.facts | {"asked": [f"mixture/{name}" for name in self.asked]}
 
@@ -158,21 +156,21 @@ class Coverage:
 def cover(
     run: Execution, rows: PublicTable, scaling: Scaling, seen: Outline, most: int, clusters: int, asks: dict[str, Ask]
 ) -> Coverage:
-    """Ask what the public rows lack, and give what the run goes on with.
+    """Ask what the public rows lack, and return what the run continues with.
 
     Args:
         run: begun.
         rows: public rows.
-        scaling: of these.
+        scaling: the scaling made from them.
         seen: their outline.
-        most: components, or the most that there may be.
-        clusters: that scalings are made for; see `precondition`.
-        asks: by name, of `coverage_questions`; none: nothing is asked.
+        most: number of components, or the most that there may be.
+        clusters: number of clusters for scalings; see `precondition`.
+        asks: asks of `coverage_questions`, by name; if empty, nothing is asked.
     """
     known, n = Coverage(rows, scaling, rows), float(run.curator.n_rows)
     if SUPPORT in asks:
         support = run(_support, scaling, seen, asks[SUPPORT])
-        n = support.rows  # where this is not asked, nothing says yet how many rows lack a value
+        n = support.rows  # without this question, the number of rows that lack a value is not known yet
         known = _without(run, known, seen, support, most, clusters)
         if known.rows is not rows:
             seen = run(outline, known.rows, known.scaling, most)
@@ -195,7 +193,7 @@ def cover(
 @step(title="support of public rows", private=True)
 @one_thread
 def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Support:
-    """Count the private rows nearest to public points that stand alone.
+    """Count the private rows nearest to public points that lie apart from all others.
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
     """
@@ -211,19 +209,19 @@ def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Su
 @step(title="uncovered rows", private=True)
 @one_thread
 def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Cloud:
-    """Count the private rows beyond the reach of public ones, with mean and spread.
+    """Measure count, mean and spread of the private rows beyond the reach of public ones.
 
     Privacy: one `Moments` over a partition, mu^2 <= ask.price.
     """
     frame, widest = _frame(scaling, seen), _widest(seen)
     distances = tuple(seen.distance * 2.0**j for j in range(_SHELLS + 1))
-    # nothing in a shell is clipped but, in the first and the last one, what lies far out
+    # only far rows are clipped, in the first and the last shell
     radii = (_REACH * widest, *(widest + outer for outer in distances[2:]))
     regions = Uncovered(frame, seen.points, distances[:-1])
     question = Moments.priced(regions, (frame,) * _SHELLS, radii, ask.price, MOMENT_SHARES)
     answer = curator.release(question, ask.label)
     counts, count_sd = answer.values["count"], bounding_sd(answer.question, "count")
-    # noise grows with the radius, so shells without rows are left out; the first one is always listed
+    # noise grows with the radius, so shells without visible rows are left out; the first one is always used
     visible = [0, *(j for j in range(1, _SHELLS) if counts[j] > _VISIBLE * count_sd)]
     noise, d = answer.question.noise(), len(seen.units)
     count = max(float(answer.values["count"][visible].sum()), 1.0)
@@ -238,7 +236,7 @@ def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _
 @step(title="absent component", private=True)
 @one_thread
 def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: _Cloud, n: float, ask: Ask) -> _Cloud:
-    """Look again at uncovered rows, those in a ball about their mean: are they two components or one?
+    """Measure the uncovered rows in a ball around their mean, and decide whether they are one component or two.
 
     Privacy: one `LiftedGram` over a partition, mu^2 <= ask.price.
     """
@@ -270,24 +268,24 @@ def _absent(curator: Curator, scaling: Scaling, seen: Outline, found: _Cloud, n:
 
 
 def _believed(shift: np.ndarray, sd: float) -> tuple[np.ndarray, float]:
-    """Draw a noisy shift (d,) to zero by what noise of that sd explains of it (James and Stein 1961).
+    """Shrink a noisy shift (d,) to zero by the share that noise of this sd explains (James and Stein 1961).
 
-    Also give what noise adds to its squared length.
+    Also return what noise adds to its squared length.
     """
     d, square = len(shift), float((shift**2).sum())
     return shift * max(0.0, 1 - max(d - 2, 0) * sd**2 / max(square, 1e-12)), d * sd**2
 
 
 def _widest(seen: Outline) -> float:
-    """Largest norm of a public point."""
+    """Compute the largest norm of a public point."""
     return float(np.linalg.norm(np.array(seen.points), axis=1).max())
 
 
 @step(title="rows in the place of a component")
 def _drawn(seen: Outline, found: _Cloud, inside: _Cloud, m: int, n: float) -> tuple[tuple[float, ...], ...]:
-    """Draw rows for a component that public rows lack, (m', d) in standard coordinates; none if there is none.
+    """Draw rows (m', d) for a component that the public rows lack, in standard coordinates; () if there is none.
 
-    As many as public rows of the component would be; the seed is fixed, so they are public.
+    There are as many as the component should have public rows; the seed is fixed, so they are public.
     """
     centers = np.array(inside.mean) + np.outer([1.0, -1.0], inside.apart) if inside.apart else np.array([inside.mean])
     gaps = np.linalg.norm(np.array(seen.points)[:, None] - centers, axis=2)
@@ -307,14 +305,14 @@ def _drawn(seen: Outline, found: _Cloud, inside: _Cloud, m: int, n: float) -> tu
 
 
 def _frame(scaling: Scaling, seen: Outline, center: np.ndarray | None = None) -> Frame:
-    """Map the table's units to those of the outline, about `center`."""
+    """Make the map from the table's units to those of the outline, around `center`."""
     units = np.array(seen.units)
     origin = np.zeros(len(units)) if center is None else center * units
     return scaling.frame(origin, np.diag(1 / units))
 
 
 def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, most: int, clusters: int) -> Coverage:
-    """Leave out the public rows that stand for no private ones, unless too few would be left."""
+    """Leave out the public rows that represent no private ones, unless too few would remain."""
     from scipy.spatial.distance import cdist
 
     asked = (*known.asked, SUPPORT)
@@ -341,7 +339,7 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, 
 def _concluded(
     known: Coverage, found: _Cloud, inside: _Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: float
 ) -> Coverage:
-    """Say what came of it: where nothing could be added, more uncovered rows than by chance are a defect."""
+    """Conclude: if nothing could be added, more uncovered rows than by chance are a defect of the run."""
     rows, scaling = known.rows, known.scaling
     facts = known.facts | {"added": len(added), "component": bool(added)}
     text = f"about {found.count / n:.0%} of the private rows lie where no public row is"

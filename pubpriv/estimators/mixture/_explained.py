@@ -1,9 +1,9 @@
-"""Whether the components that lie apart explain the private rows, or a ladder of models is worth its price.
+"""Decide whether the separate components explain the private rows, or a ladder of models is worth its price.
 
-One `JointCounts` release about the first round: shells of the distance from a record's component, which show tails, and
-shells in the cells of a public model of several components, which show crowds and gaps inside a component. Each is
-held against what the model predicts, as in `misfit`. The first shells also tell how tails would be explained without
-further components: by mixtures of scales.
+One `JointCounts` release about the first round has two parts: shells of the distance from a record's component, which
+show tails, and shells in the cells of a public model of several components, which show crowds and gaps inside a
+component. Both are compared with the model's predictions, as in `_misfit`. The first shells also show whether mixtures
+of scales would explain tails without further components.
 """
 
 from dataclasses import dataclass
@@ -23,31 +23,31 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _WORTH = 0.01
-"""Divergence of counts, per row, from which on a ladder is worth its price, if a model that fits has less."""
+"""Divergence of counts per row above which a ladder is worth its price; the limit of a good fit applies if larger."""
 
 _SCALES = 0.15, 0.3, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0, 12.0, 40.0
-"""Scales of which components may be mixtures."""
+"""Scales in the scale mixtures of components."""
 
 _NONE = 1e-4
-"""A share of a scale below this is left out."""
+"""Shares of a scale below this are left out."""
 
 _PASSES = 300
-"""Passes of EM for the shares of scales."""
+"""Number of EM passes for the shares of scales."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Explained:
-    """A model, and released counts about it.
+    """A model, and released counts about its fit.
 
     Attributes:
-        mixture: of the components that lie apart, in standard coordinates.
-        radii: ends of the shells, in standard deviations; the last shell is open.
-        shells: released counts, of all components together.
-        divergence: sum (observed - predicted)^2 / predicted per row, less what noise and sampling make of it: of shells
+        mixture: the components that lie apart, in standard coordinates.
+        radii: outer edges of the shells, in standard deviations; the last shell is open.
+        shells: released counts, over all components.
+        divergence: sum (observed - predicted)^2 / predicted per row, minus the part from noise and sampling: of shells
             and of cells.
-        limits: what each may be where there is nothing to explain.
-        rows: private rows that lack no value.
+        limits: upper limits of each divergence if the model fits.
+        rows: number of private rows without a missing value.
     """
 
     mixture: Mixture
@@ -59,13 +59,13 @@ class Explained:
 
     @property
     def complete(self) -> bool:
-        """Nothing is left for further components."""
+        """Whether the model leaves nothing for further components to explain."""
         return all(found <= max(limit, _WORTH) for found, limit in zip(self.divergence, self.limits, strict=True))
 
 
 @step(title="tails")
 def with_tails(found: Explained) -> Mixture:
-    """Make each component a mixture of the scales that the shells show; give it as it is where they show none."""
+    """Make each component a mixture of the scales that the shells show; unchanged if they show none."""
     if found.divergence[0] <= max(found.limits[0], _WORTH):
         return found.mixture
     weights, means, covariances = found.mixture.arrays
@@ -80,7 +80,7 @@ def with_tails(found: Explained) -> Mixture:
 
 
 def _scale_shares(radii: tuple[float, ...], shells: tuple[float, ...], d: int) -> np.ndarray:
-    """Shares of the scales that fit the shells best, by EM from equal ones: (scales,)."""
+    """Fit the shares (scales,) of the scales to the shells, by EM from equal shares."""
     inside = gaussian_shares(np.array(radii), d, np.array(_SCALES))
     seen = np.maximum(shells, 0.0) / max(np.maximum(shells, 0.0).sum(), 1.0)
     shares = np.ones(len(_SCALES)) / len(_SCALES)
@@ -95,15 +95,15 @@ def _scale_shares(radii: tuple[float, ...], shells: tuple[float, ...], d: int) -
 def explained(
     curator: Curator, scaling: Scaling, public: PublicTable, mixture: Mixture, several: Mixture, ask: Ask
 ) -> Explained:
-    """Hold counts of private rows against those that a model predicts.
+    """Compare counts of private rows with a model's predictions.
 
     Args:
         curator: the run.
-        scaling: of the standard coordinates.
-        public: rows, whose steps the drawn rows are rounded to.
-        mixture: the model, released.
+        scaling: the standard coordinates.
+        public: public rows, to whose steps the synthetic rows are rounded.
+        mixture: the model, a released one.
         several: a public model of more components, whose cells are counted.
-        ask: for shells about the model's components, and in the cells of the other.
+        ask: for shells around the model's components and in the cells of the other model.
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """

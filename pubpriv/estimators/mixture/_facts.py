@@ -1,4 +1,4 @@
-"""What a run of the default method reports beside its numbers: public facts and released answers."""
+"""Diagnostics of a run of the default method: public facts and released answers."""
 
 from dataclasses import asdict
 from itertools import chain
@@ -28,8 +28,8 @@ _EXPECTED = (
 
 
 def verdict_of(last: Round, kind: str, plan: MixturePlan, climbed: Climbed | None) -> Verdict:
-    """Judge the last round of a run with covariances of that type."""
-    # every start of overlapping components has the same rounds
+    """Judge the last round of a run, with covariances of type `kind`."""
+    # all starts of overlapping components have the same rounds, so the first one's are used
     asks = (*chain(*plan.starts[:1]), *plan.rounds)
     if climbed is not None:
         asks = (*plan.rounds[:-1], *climbed.plan.rounds)
@@ -48,7 +48,7 @@ def diagnostics(
     climbed: Climbed | None,
     verdict: Verdict,
 ) -> dict[str, Any]:
-    """Collect public facts and released answers of a run by the default method."""
+    """Collect the diagnostics of a run: public facts and released answers."""
     k, outside = len(last.counts), last.outside if guard.clear else None
     if not guard.clear:
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
@@ -94,8 +94,8 @@ def diagnostics(
 def _warnings(
     scene: Scene, last: Round, guard: Preference, outside: Outside | None, fit: Fit, verdict: Verdict
 ) -> list[str]:
-    """Say what a reader of a run by the default method should know; its model leaves the rows `outside` out."""
-    # the weight of a component that holds hardly a row says nothing of how many public rows would do
+    """Collect the warnings of a run, whose model leaves out the rows that are `outside`."""
+    # the weight of an almost empty component is no guide to the public rows that are needed
     k = len(last.counts)
     smallest = scene.settings.min_weight or (min(last.counts) / sum(last.counts) if last.held else 1 / k)
     replaced = "the private rows do not support a better model than the public one, which is returned"
@@ -112,17 +112,17 @@ def _warnings(
 
 
 def _units(groups: Groups, regime: str, more: bool) -> np.ndarray | None:
-    """Give the units (groups, d) that floors of components follow; None: those of the whole table."""
+    """Give the units (groups, d) from which floors of components are computed; None: those of the whole table."""
     if groups.inside:
         return groups.units_inside()
     return None if more or regime == Regime.OVERLAPPING else np.array(groups.units)
 
 
 def _floor(units: np.ndarray | None, scaling: Scaling) -> list[float]:
-    """Give the least variance of each column, in the data's own units.
+    """Compute the least variance of each column, in the data's own units.
 
-    Components of a far group of public rows, or of one inside another, are held to that group's units, which may be
-    smaller than the whole table's; then it is the least of all groups.
+    Components of a separate group of public rows, or of a group inside another, have floors in that group's units,
+    which may be smaller than the whole table's; this is the least over all groups.
     """
     least = np.ones(len(scaling.scale)) if units is None else units.min(axis=0)
     if scaling.shape:

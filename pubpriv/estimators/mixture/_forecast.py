@@ -1,4 +1,4 @@
-"""What a mixture would ask, and how far its answers would be off, before a private row is read; see `planning`."""
+"""Forecast of a mixture: the questions, and the predicted errors, before a private row is read; see `planning`."""
 
 import math
 from dataclasses import dataclass, replace
@@ -27,15 +27,15 @@ from pubpriv.privacy.budgets import Budget, Purse
 
 @dataclass(frozen=True)
 class MixtureCase:
-    """`estimate_mixture` of components of equal weight.
+    """Case of `estimate_mixture` for components of equal weight.
 
     Attributes:
-        d, m: columns, public rows.
-        settings: as a run takes them.
-        groups: superclusters of the public rows.
-        regime: that they suggest; where no public rows are known, components are taken to lie apart.
-        seen: whether public rows are known.
-        alone: share of them in the largest group that stands alone, near which private rows are counted.
+        d, m: number of columns, number of public rows.
+        settings: settings of a run.
+        groups: number of superclusters of the public rows.
+        regime: regime that the public rows suggest; without them, components are assumed to lie apart.
+        seen: whether the public rows are there.
+        alone: share of public rows in the largest group that lies apart, near which private rows are counted.
     """
 
     d: int
@@ -50,7 +50,7 @@ class MixtureCase:
 
     @classmethod
     def of(cls, public: PublicTable, settings: MixtureSettings) -> "MixtureCase":
-        """Read the case from public rows, which are checked as the driver checks them."""
+        """Make the case from public rows, which are checked as by the driver."""
         public = checked_public(public, public.columns, settings)
         (m, d), k = public.rows.shape, _most(settings, len(public.rows))
         scaling = precondition(public, settings.clusters(m) if settings.method == "auto" else 0)
@@ -69,7 +69,7 @@ class MixtureCase:
 
     @classmethod
     def sized(cls, d: int, m: int, settings: MixtureSettings) -> "MixtureCase":
-        """Make the case of m public rows of d columns that nobody has seen."""
+        """Make the case of m planned public rows of d columns."""
         least = max(2, settings.known or 2)
         if m < least:
             raise InvalidInput(
@@ -86,11 +86,11 @@ class MixtureCase:
 
     @property
     def k(self) -> int:
-        """Components, or the most that there may be."""
+        """Number of components, or the most that there may be."""
         return _most(self.settings, self.m)
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """All questions; the last round is what the model is made of."""
+        """Predict all questions, and the errors of the last round, which the model is made of."""
         d, k, plan = self.d, self.k, self._plan(n, purse)
         count, total, moment = self._noise(plan)
         own, each, weight = n / k, max(self.m / k, 2.0), (1 - 1 / k) / k
@@ -114,13 +114,13 @@ class MixtureCase:
         return Forecast(plan, errors, variation(errors[0].error * math.sqrt(d), errors[1].error))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """The noise in a component's covariance is small enough for the model to be flagged as converged."""
+        """Decide whether the noise in a component's covariance is small enough for the run to be trusted."""
         kind = self.settings.covariance_type
         loud = self._noise(self._plan(n, purse))[2] * spectral_factor(kind, self.d)
         return loud / (n / self.k) <= UNTRUSTED
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Say what the errors assume; of the paper's algorithms, what their theorem asks for."""
+        """Say what the errors assume and, for the paper's algorithms, what their theorem requires."""
         purse, k = Purse.of(budget), self.k
         plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
@@ -153,7 +153,7 @@ class MixtureCase:
         return tuple(notes)
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Theorems C.23 to C.29, and what is known without public rows."""
+        """Give the sample sizes of Theorems C.23 to C.29, and of methods without public rows."""
         return for_mixture(self.d, self.k, min(self.settings.smallest_weight, 1 / self.k), terms)
 
     def _plan(self, n: int, purse: Purse) -> Plan:
@@ -169,7 +169,7 @@ class MixtureCase:
         )
 
     def _noise(self, plan: Plan) -> tuple[float, float, float]:
-        """Noise of count, sum and second moment (spherical: of the variance) of a component in the last round."""
+        """Give a component's noise of count, sum and second moment (spherical: of the variance) in the last round."""
         asked = plan.asks[-1].question
         assert isinstance(asked, LiftedGram | Moments | Radial)
         noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
@@ -179,7 +179,7 @@ class MixtureCase:
 
 @dataclass(frozen=True)
 class KssuCase(MixtureCase):
-    """`estimate_mixture` without public rows, of components of equal weight that are found."""
+    """Case of `estimate_mixture` without public rows, for components of equal weight that the method finds."""
 
     @classmethod
     def without_public(cls, d: int, settings: MixtureSettings) -> "KssuCase":
@@ -192,12 +192,12 @@ class KssuCase(MixtureCase):
         return self.settings.most
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """All questions; there are no public rows to compare with."""
+        """Predict all questions and errors; there are no public rows to compare with."""
         found = super().forecast(n, purse)
         return replace(found, errors=tuple(replace(each, public_only=None) for each in found.errors))
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Say what the errors assume, and what public rows would buy."""
+        """Say what the errors assume, and what public rows would improve."""
         few = self.k * (self.d + 1)
         share = sum(ask.rho for ask in self._plan(n, Purse.of(budget)).rounds) / Purse.of(budget).rho
         search = f"the search for them takes {1 - share:.0%} of the budget"
@@ -208,7 +208,7 @@ class KssuCase(MixtureCase):
         )
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """What is known without public rows."""
+        """Give the sample sizes of methods without public rows."""
         return tuple(each for each in super().theorems(terms) if each.public_rows is None)
 
     def _plan(self, n: int, purse: Purse) -> KssuPlan:

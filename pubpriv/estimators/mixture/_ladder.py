@@ -1,19 +1,17 @@
-"""The number of components that predicts best: a ladder of models, each scored by the private rows.
+"""Find the number of components that predicts best: a ladder of models, each scored by the private rows.
 
-How many components lie apart is one question (`unknown`); how many Gaussians describe rows that overlap is another:
-that of people who compare BIC. For some numbers of components a model is measured by cheap rounds from two public
-starts, of which the private rows choose one, and a `BoundedScore` shows how much better it predicts than the components
-that lie apart. A number is believed if its score, less half of BIC's penalty for its parameters, is above zero by two
-standard deviations of the noise. A second score compares each model with the best before it: two models of the same
-rows are so alike that it has a narrower bound and a fraction of the noise. The best one is measured again on what is
-left of the budget.
+How many components lie apart is one question (`_unknown`); how many Gaussians describe overlapping rows is another, the
+one that BIC answers. For some numbers of components, a model is measured by cheap rounds from each of two public
+starts; the private rows choose one, and a `BoundedScore` shows how much better it predicts than the components that lie
+apart. A number is believed if its score, minus half of BIC's penalty for its parameters, exceeds zero by two noise sds.
+A second score compares each model with the best one before it: models of the same rows are so similar that a narrower
+bound with a fraction of the noise suffices. The best model is measured again with the rest of the budget.
 
-Two things look like components and are none, so the first score is against what explains them without any:
-
-- tails: the components that lie apart are mixtures of scales here, as counts in shells about them have it;
-- steps: where columns take few values, a narrow Gaussian on one of them wins without end. Whether there is more than
-  lies apart is asked with variances of at least `_STEP` squared steps on both sides. How much more is then asked of the
-  models as they are, as it is density that is wanted.
+Two things look like components but are not, so the first score compares with a model that explains them:
+- tails: the components that lie apart become mixtures of scales, fitted to counts in shells around them;
+- steps: in columns with few values, a narrow Gaussian on one value gains without limit. The first score therefore uses
+  variances of at least `_STEP` squared steps in both models. The second score uses the models as they are, because the
+  density is what is wanted.
 """
 
 import math
@@ -40,13 +38,13 @@ from pubpriv.estimators.steps import Execution, step
 from pubpriv.released.law import Mixture
 
 _SURE = 2.0
-"""A score is believed beyond so many standard deviations of its noise."""
+"""A score is believed if it exceeds this many standard deviations of its noise."""
 
 _QUIET = 0.01
-"""Nats per row of noise down to which the bound of a comparison of two such models is narrowed."""
+"""Noise in nats per row down to which the bound of the second score is narrowed."""
 
 _STEP = 0.36
-"""Least variance, in squared steps, where it is asked whether there is more than lies apart."""
+"""Least variance in squared steps when asking whether there is more than the components that lie apart."""
 
 
 @public_value
@@ -61,13 +59,13 @@ class Score:
 @public_value
 @dataclass(frozen=True)
 class Scored:
-    """What private rows said of a number of components, against those that lie apart.
+    """Scores of one number of components, against the components that lie apart.
 
     Attributes:
         components: k.
-        apart: of its model over those components, at the resolution of the columns' steps.
-        penalty: half of BIC's for the further parameters, in nats per row.
-        best: of its model over the best one of fewer components, both as they are; None: it is the first.
+        apart: score of its model against those components, with variances of at least `_STEP` squared steps.
+        penalty: half of BIC's penalty for the additional parameters, in nats per row.
+        best: score of its model against the best one of fewer components, both as they are; None: it is the first.
     """
 
     components: int
@@ -77,24 +75,24 @@ class Scored:
 
     @property
     def believed(self) -> bool:
-        """There is more than lies apart."""
+        """Whether the score shows more components than lie apart."""
         return self.worth > _SURE * self.apart.noise
 
     @property
     def worth(self) -> float:
-        """Nats per row over those that lie apart, the penalty taken off."""
+        """Nats per row gained over the components that lie apart, after the penalty."""
         return self.apart.advantage - self.penalty
 
     def better(self, before: "Scored") -> bool:
-        """It predicts better than the best before it, for more than the further parameters and one sd of noise.
+        """Decide whether it beats the best one before it by more than the additional penalty and one sd of noise.
 
-        That is the one-standard-error rule of Breiman et al. (1984): where one component more is worth nothing, the
-        noise would add it in every third run.
+        This is the one-standard-error rule of Breiman et al. (1984): if one more component is worth nothing, noise
+        alone would otherwise add it in every third run.
         """
         return self.best is not None and self.best.advantage - (self.penalty - before.penalty) > self.best.noise
 
     def to_json(self) -> dict[str, Any]:
-        """Make of it what diagnostics show."""
+        """Give the facts that diagnostics show."""
         facts = {"nats_per_row": self.apart.advantage, "noise": self.apart.noise, "penalty": self.penalty}
         over = None if self.best is None else self.best.advantage
         return {"components": self.components, **facts, "over_best": over, "believed": self.believed, "asked": True}
@@ -102,13 +100,13 @@ class Scored:
 
 @dataclass(frozen=True)
 class Climbed:
-    """How a ladder ended.
+    """The end of a ladder.
 
     Attributes:
-        last: the round that is released.
-        scored: numbers of components that were tried.
-        plan: that was followed.
-        chosen: components that were measured; those that held hardly a row are not released.
+        last: the round whose estimate is released.
+        scored: scores of the numbers of components that were tried.
+        plan: the plan that was followed.
+        chosen: number of components that were measured; almost empty ones are not released.
     """
 
     last: Round
@@ -117,15 +115,15 @@ class Climbed:
     chosen: int
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Make of it what diagnostics show."""
+        """Give the facts that diagnostics show."""
         return [each.to_json() for each in self.scored]
 
 
 class Refine(Protocol):
-    """Rounds one after the other, one for each ask, from a start whose floors are those of so many components."""
+    """Runs rounds one after the other, one per ask, from a start, with the floors for its number of components."""
 
     def __call__(self, start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
-        """The last of them."""
+        """Return the last round."""
 
 
 def climb(
@@ -141,12 +139,12 @@ def climb(
 
     Args:
         run: begun.
-        rows: public ones.
-        scaling: of the standard coordinates.
-        groups: of public rows.
+        rows: public rows.
+        scaling: the standard coordinates.
+        groups: groups of public rows.
         found: the components that lie apart, and counts about them.
         ladder: what may be asked.
-        refine: makes rounds.
+        refine: runs rounds.
     """
     apart, k_apart = run(with_tails, found), len(found.mixture.weights)
     n, d = found.rows, len(scaling.location)
@@ -163,7 +161,7 @@ def climb(
             refine(start, asks, f"(ladder, {k} components, start {number})", start).mixture
             for number, (start, asks) in enumerate(zip(starts, rung.starts, strict=True), start=1)
         )
-        # with a wide bound: one start of a real table was 35 nats worse than the other at one row in a hundred
+        # the bound is wide: one start of a real table was 35 nats worse than the other at one row in a hundred
         pick = run.at(f"({k} components, start 2 or 1)", second, first)(prefer, scaling, second, first, n, rung.pick)
         models[k] = second if pick.advantage > 0 else first
         own = _score(run, scaling, (models[k], apart), n, groups.steps, rung.score, f"({k} components)")
@@ -182,9 +180,9 @@ def climb(
 
 
 def inhabited(last: Round, apart: int) -> Round:
-    """Leave out components that hold hardly a row; but as many as lie apart remain.
+    """Leave out almost empty components, but keep at least as many as lie apart.
 
-    Nobody asked for that number of components. Where someone did, the run is flagged instead.
+    The user did not ask for that number of components; where the user did, the run is flagged instead.
     """
     by_count = np.argsort(-np.array(last.counts), kind="stable")
     kept = sorted(int(j) for rank, j in enumerate(by_count) if rank < apart or last.hold[j])
@@ -200,22 +198,22 @@ def inhabited(last: Round, apart: int) -> Round:
 
 
 def _only(mixture: Mixture, kept: list[int]) -> Mixture:
-    """The mixture of some of the components."""
+    """Make the mixture of some of the components."""
     weights, means, covariances = (part[kept] for part in mixture.arrays)
     return Mixture.of(weights / weights.sum(), means, covariances)
 
 
 def choose(apart: int, scored: Sequence[Scored]) -> int:
-    """Tell the number of components that predicts best, the penalty taken off; `apart` if no more is believed."""
+    """Choose the number of components that predicts best after the penalty; `apart` if no larger one is believed."""
     best, believed = best_of(scored), [each for each in scored if each.believed]
     if best is None or not believed:
         return apart
-    # at the resolution of steps it may be worse than those that lie apart
+    # by the first score, it may be worse than the components that lie apart
     return best.components if best.worth > 0 else max(believed, key=lambda each: each.worth).components
 
 
 def best_of(scored: Sequence[Scored]) -> Scored | None:
-    """Tell which of these was better than the best before it, last; None: there is none."""
+    """Find the last one that was better than the best before it; None: the list is empty."""
     best: Scored | None = None
     for each in scored:
         if best is None or each.better(best):
@@ -224,7 +222,7 @@ def best_of(scored: Sequence[Scored]) -> Scored | None:
 
 
 def penalty(more: int, n: float, d: int) -> float:
-    """Half of BIC's penalty for so many more components of d columns, in nats per row."""
+    """Compute half of BIC's penalty for `more` additional components of d columns, in nats per row."""
     return more * (d + 1) * (d + 2) / 2 * math.log(n) / (4 * n)
 
 
@@ -234,18 +232,18 @@ _Two = tuple[Mixture, Mixture]
 def _score(
     run: Execution, scaling: Scaling, two: _Two, n: float, steps: tuple[float, ...], ask: Ask, place: str
 ) -> Score:
-    """Score the first model over the second, with variances of at least `_STEP` squared steps if there are steps."""
+    """Score the first model against the second, with variances of at least `_STEP` squared steps if there are steps."""
     first, second = (broadened(each, steps) for each in two) if any(steps) else two
     return run.at(place, *two)(score, scaling, first, second, n, ask, score_bound(len(scaling.location)))
 
 
 def _rank(run: Execution, scaling: Scaling, two: _Two, n: float, ask: Ask, place: str) -> Score:
-    """Score the first model over the second, as they are, with a bound that leaves little noise."""
+    """Score the first model against the second, as they are, with a narrow bound that leaves little noise."""
     return run.at(place, *two)(score, scaling, *two, n, ask, choice_bound(n, len(scaling.location), ask, _QUIET))
 
 
 def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:
-    """Hold variances to at least `_STEP` squared steps of a column, as everywhere to the covariance floor."""
+    """Raise variances to at least `_STEP` squared steps of a column, and to the covariance floor."""
     weights, means, covariances = mixture.arrays
     floor = np.maximum(FLOOR, _STEP * np.array(steps) ** 2) * np.ones(means.shape[1])
     return Mixture.of(weights, means, [floored(covariance, floor) for covariance in covariances])
@@ -256,7 +254,7 @@ def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:
 def score(
     curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, n: float, ask: Ask, bound: float
 ) -> Score:
-    """How much better `first` predicts n private rows than `second`, differences clipped at `bound` nats.
+    """Score how much better `first` predicts n private rows than `second`, clipping differences at `bound` nats.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """

@@ -1,7 +1,7 @@
-"""What a ladder of models may ask, on the share of the last round that a run without a ladder has.
+"""Plan the questions of a ladder of models, paid from the last round's share in a plan without a ladder.
 
-All shares are fixed beforehand by public facts. Which of the plans is followed, one for each number of components that
-may be chosen, follows from released scores; all of them ask the same until then, at the same price.
+All shares are fixed beforehand by public facts. There is one plan for each number of components that may be chosen; the
+released scores decide which one is followed. Up to that choice, all plans ask the same at the same price.
 """
 
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ from pubpriv.privacy.budgets import Purse
 
 _RUNGS = 2, 3, 4, 8, 16
 _MODELS = Fraction(44, 100)
-"""Share of the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
+"""Share of the rounds of all rungs; each rung's part is proportional to its components, so their noise is equal."""
 
 _SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)
 _STARTS, _ROUNDS = 2, 2
-"""Starts and rounds of each rung: as many starts as `public_model.rung_starts` makes, each with so many rounds."""
+"""Starts and rounds of each rung: `public_model.rung_starts` makes this many starts, each with this many rounds."""
 
 _FIRST = Fraction(1, 4)
-"""Part of what is left for the two rounds that measure."""
+"""First one's part of what is left for the two measuring rounds."""
 
 _CROWD = Fraction(38, 10)
-"""As `plan.CROWD`, of the ladder's many small steps: in a pure run the last round is left 0.3 of it or more."""
+"""As `plan.CROWD`, for the ladder's many small steps: in a pure run, the last round keeps 0.3 of it or more."""
 
 _LOUDEST = 1.5
-"""A number of components is tried only if the spectral noise of its rounds stays below so many variances."""
+"""A number of components is tried only if the spectral noise of its rounds is at most this many variances, ..."""
 
 _PUBLIC_ROWS = 4
-"""... and with at least so many public rows for each of its components."""
+"""... and if there are at least this many public rows per component."""
 
 _SEVERAL, _FEWEST = 8, 6
 """Components of the public model whose cells are counted, and least public rows for each of them."""
@@ -41,14 +41,14 @@ _SEVERAL, _FEWEST = 8, 6
 @public_value
 @dataclass(frozen=True)
 class Rung:
-    """What is asked about one number of components.
+    """The questions about one number of components.
 
     Attributes:
-        components: k.
+        components: number of components, k.
         starts: rounds from each public start.
-        pick: of the second start's model against the first's.
-        score: of its model, at the resolution of the columns' steps.
-        rank: of its model against the best of fewer components; None: it is the first.
+        pick: compares the second start's model with the first's.
+        score: scores the model with the columns' steps blurred.
+        rank: compares the model with the best of fewer components; None: it is the first.
     """
 
     components: int
@@ -61,11 +61,11 @@ class Rung:
 @public_value
 @dataclass(frozen=True)
 class LadderPlan(Plan):
-    """Questions of a ladder that ends with a certain number of components.
+    """The questions of a ladder that ends with a certain number of components.
 
     Attributes:
         rungs: from few components to many.
-        rounds: that measure.
+        rounds: the measuring rounds.
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
     """
 
@@ -76,7 +76,7 @@ class LadderPlan(Plan):
 
     @classmethod
     def of(cls, case: "Ladder", chosen: int) -> "LadderPlan":
-        """Make the plan of a ladder that ends with so many components: one of the rungs, or those that lie apart."""
+        """Make the plan of a ladder that ends with `chosen` components: one of the rungs, or as many as lie apart."""
         shares: dict[str, tuple[Fraction, Blank]] = {}
         for k in case.rungs:
             blanks = case.blanks(k)
@@ -111,15 +111,15 @@ class LadderPlan(Plan):
 
 @dataclass(frozen=True)
 class Ladder:
-    """What is known of a ladder before anything is asked.
+    """What is known about a ladder before anything is asked.
 
     Attributes:
-        purse: that of the last round of a run without a ladder.
-        n: private rows.
-        d: columns.
-        apart: how many components lie apart.
-        rungs: numbers of components that are tried, all above `apart`.
-        covariance_type: of the rounds.
+        purse: purse of the last round in a plan without a ladder.
+        n: number of private rows.
+        d: number of columns.
+        apart: number of components that lie apart.
+        rungs: numbers of components to try, all above `apart`.
+        covariance_type: covariance type of the rounds.
     """
 
     purse: Purse
@@ -131,21 +131,21 @@ class Ladder:
 
     @classmethod
     def of(cls, purse: Purse, n: int, m: int, d: int, apart: int, most: int, covariance_type: str) -> "Ladder":
-        """Tell which numbers are worth being tried on n private rows of d columns with m public rows.
+        """Choose the numbers of components worth trying with n private rows of d columns and m public rows.
 
         Args:
-            purse: that of the last round of a run without a ladder.
-            n: private rows.
-            m: public rows.
-            d: columns.
-            apart: how many components lie apart.
-            most: most components that are looked for.
-            covariance_type: as `MixtureSettings` has it.
+            purse: purse of the last round in a plan without a ladder.
+            n: number of private rows.
+            m: number of public rows.
+            d: number of columns.
+            apart: number of components that lie apart.
+            most: most components to look for.
+            covariance_type: as in `MixtureSettings`.
         """
         known = tuple(k for k in _RUNGS if apart < k <= most and m >= _PUBLIC_ROWS * k)
         while known:
             case = cls(purse, n, d, apart, known, covariance_type)
-            k = known[-1]  # noise is the same for all, and less without the last
+            k = known[-1]  # all rungs have equal noise, and dropping the last one lowers it
             rho = worth_of(purse, case.blanks(k).round, _CROWD)(float(case.share(k)))
             if spectral_noise(rho, d, n / k, covariance_type) <= _LOUDEST:
                 return case
@@ -153,20 +153,20 @@ class Ladder:
         return cls(purse, n, d, apart, (), covariance_type)
 
     def plan(self, chosen: int) -> LadderPlan:
-        """Make the plan of a ladder that ends with so many components: one of the rungs, or those that lie apart."""
+        """Make the plan of a ladder that ends with `chosen` components: one of the rungs, or as many as lie apart."""
         return LadderPlan.of(self, chosen)
 
     def share(self, k: int) -> Fraction:
-        """Tell how much of the ladder's budget each round of k components has."""
+        """Give the share of the ladder's budget for each round of k components."""
         return _MODELS * Fraction(k, sum(self.rungs)) / (_STARTS * _ROUNDS)
 
     def blanks(self, k: int) -> Blanks:
-        """Make the questions about k components."""
+        """Give the makers of questions about k components."""
         return Blanks(self.d, k, self.covariance_type, self.n)
 
 
 def _rounds(k: int) -> list[list[str]]:
-    """Name the rounds of k components, from each start."""
+    """Name the rounds of k components, for each start."""
     numbers = range(1, _ROUNDS + 1)
     return [[f"ladder/{k}/start-{start}/round-{number}" for number in numbers] for start in range(1, _STARTS + 1)]
 
@@ -184,19 +184,19 @@ def plan_with_ladder(
     climbs: bool,
     coverage: tuple[str, ...] = (),
 ) -> tuple[MixturePlan, Ladder | None]:
-    """Make the plan of a run, and say what may be tried above k components; None: nothing.
+    """Make the plan of a run, and the ladder that may be tried above k components; None: no ladder.
 
     Args:
-        purse: see `MixturePlan.of`, also for all that is not listed here.
-        n: private rows.
-        d: columns.
-        k: components.
-        regime: see there.
-        covariance_type: see there.
-        most: see there.
-        groups: see there.
-        m: public rows.
-        climbs: whether the number of components that predicts best is wanted.
+        purse: see `MixturePlan.of`, also for arguments without a description here.
+        n: number of private rows.
+        d: number of columns.
+        k: number of components.
+        regime: see `MixturePlan.of`.
+        covariance_type: see `MixturePlan.of`.
+        most: see `MixturePlan.of`.
+        groups: see `MixturePlan.of`.
+        m: number of public rows.
+        climbs: whether to look for the number of components that predicts best.
         coverage: see `MixturePlan.of`.
     """
     sizes = purse, n, d, k, regime, covariance_type, most, groups, coverage

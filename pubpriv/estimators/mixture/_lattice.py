@@ -1,4 +1,4 @@
-"""Rows that are drawn from a model, on the lattice that the public rows show."""
+"""Draw rows from a model, on the lattice of the public rows."""
 
 import numpy as np
 
@@ -7,16 +7,16 @@ from pubpriv.estimators.mixture._counts import CountLaws
 from pubpriv.released.law import Mixture
 
 _LEFT = 0.05
-"""Least share of a variance that is left when what rounding adds to it is taken out."""
+"""Least share of a variance that remains after the rounding variance is subtracted."""
 
 
 def drawn_rows(mixture: Mixture, public: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
-    """Rows (count, d) from a mixture, on the lattice of the public rows (m, d); they are public, for the seed is fixed.
+    """Draw rows (count, d) from a mixture, on the lattice of the public rows (m, d); public, as the seed is fixed.
 
-    Where all columns count, they are of the laws of counts with the same moments; else they are rounded.
+    If all columns are counts, the rows follow the laws of counts with the same moments; otherwise they are rounded.
 
-    A rounded column has the variance of what was rounded and a twelfth of its squared step (Sheppard's correction). A
-    mixture that was fitted to rounded rows has both, so that part is taken out before rows are drawn and rounded.
+    Rounding adds a twelfth of a squared step to a column's variance (Sheppard's correction). A mixture that was fitted
+    to rounded rows includes it, so it is subtracted before rows are drawn and rounded.
     """
     laws = CountLaws.of(mixture, public)
     if laws is not None:
@@ -28,12 +28,12 @@ def drawn_rows(mixture: Mixture, public: np.ndarray, count: int, seed: int = 0) 
 
 
 def rows_at(mixture: Mixture, public: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Rows (k, count, d) about each component, on the lattice of the public rows (m, d); they are public, too.
+    """Draw public rows (k, count, d) at given distances from each component, on the lattice of the public rows (m, d).
 
     Args:
-        mixture: its covariances tell what a length of one is in each direction.
+        mixture: its covariances define a length of one in each direction.
         public: the public rows.
-        lengths: (k, count) of the rows from the mean of their component. Directions are even.
+        lengths: (k, count) distances from the component's mean. Directions are uniform.
     """
     steps = lattices(public)
     _, means, covariances = mixture.arrays
@@ -45,7 +45,7 @@ def rows_at(mixture: Mixture, public: np.ndarray, lengths: np.ndarray) -> np.nda
 
 
 def _sharpened(covariance: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """A covariance (d, d) less the variances (d,) that were added to it, or as much of them as leaves it positive."""
+    """Subtract rounding variances (d,) from a covariance (d, d), or as much of them as leaves it positive definite."""
     if not added.any():
         return covariance
     root = np.linalg.inv(np.linalg.cholesky(covariance))

@@ -1,9 +1,8 @@
-"""Laws of rows of which one column has a long tail, and the others have none: which column, public rows show.
+"""Laws of rows in which one column has a long tail and the others have none; the public rows show which column.
 
-Laws of tails that are alike in all columns take a tail for a short one in each, where it is a long one in one. A round
-measures such a column like the others, as if it were Gaussian. What it makes of the column then follows from a law: the
-variance at which clipped rows are those that were seen, and the place of the mean. Public: nothing here sees a
-private row.
+Laws with equal tails in all columns mistake a long tail in one column for a short tail in each. A round measures the
+column as if it were Gaussian. Its true variance and mean then follow from a law: they are those at which the clipped
+rows have the moments that the round saw. No private row is read here.
 """
 
 import math
@@ -19,22 +18,21 @@ from pubpriv.estimators.mixture.scaling import Scaling
 
 _CHANCES = (*np.geomspace(1e-6, 0.01, 30), *np.linspace(0.01, 0.99, 150)[1:-1], *(1 - np.geomspace(0.01, 1e-6, 30)))
 _OF_OTHERS = (*np.linspace(0.0, 0.98, 37)[1:], *(1 - np.geomspace(0.02, 1e-6, 20)[1:]))
-"""Values of a column between quantiles at the first chances, and what the other columns add to a squared length,
-between those at the second, stand for a law."""
+"""Probabilities that define the nodes which represent a law: the first for quantiles of the column, the second for
+what the other columns add to a squared length."""
 
 _PASSES, _NEAR, _WIDEST, _STEP = 80, 0.002, 4.0, 1.2
-"""A law explains what a round makes of a column if in so many passes, each of which makes a variance larger by no more
-than the last factor, moments come so near to those of a Gaussian column, with a variance at most so many times as
-large."""
+"""A law explains what a round measures if, after at most PASSES passes, the clipped moments are within NEAR of those of
+a Gaussian column, with a variance at most WIDEST times as large. A pass scales a variance by at most STEP."""
 
 _FLAT = 0.1
-"""Least slope of a clipped variance in the true one: where all rows are clipped there is none."""
+"""Least slope of a clipped variance as a function of the true one: if all rows are clipped, the slope is 0."""
 
 _EDGES = np.array([-6.0, -4.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
-"""Edges of bins in which values of a column in the public rows are counted, in standard deviations."""
+"""Edges of the bins in which values of a public column are counted, in standard deviations."""
 
 _HARDLY = 1e-3
-"""Least share of a bin that a column of the public rows is taken to have."""
+"""Least share of a public column's values that a bin is taken to have."""
 
 _FINEST = 1e-6
 """Step of a column without a lattice, in standard deviations."""
@@ -42,14 +40,14 @@ _FINEST = 1e-6
 
 @dataclass(frozen=True)
 class LoneTail:
-    """A law of rows of which one column has a long tail, in units of what a round makes of it.
+    """A law of rows in which one column has a long tail, relative to what a round measures of it.
 
     Attributes:
-        law: of lengths of rows.
-        factor: by which the variance of that column is larger than what the round makes of it.
-        place: where its mean lies from what the round makes of it, in its standard deviations.
-        sampling: relative variance of its variance by sampling, over a Gaussian's.
-        odds: (bins,) logarithms of the shares of the column's values in bins, over a Gaussian's.
+        law: law of the lengths of rows.
+        factor: variance of that column, divided by the one that the round measures.
+        place: its mean minus the one that the round measures, in its standard deviations.
+        sampling: relative sampling variance of its variance, divided by a Gaussian column's.
+        odds: (bins,) log of the shares of the column's values in bins, minus the log of a Gaussian column's.
     """
 
     law: TailLaw
@@ -61,12 +59,12 @@ class LoneTail:
 
 @lru_cache(maxsize=16)
 def lone_tails(d: int, radius: float, end: float) -> tuple[LoneTail, ...]:
-    """Give the laws of one tail in R^d that may look like what a round sees; of a single column there are none.
+    """List the laws with one tail in R^d that a round may see as Gaussian; none for a single column.
 
     Args:
-        d: columns.
-        radius: to which rows are clipped.
-        end: length from which on rows are in no component.
+        d: number of columns.
+        radius: clip radius of rows.
+        end: length beyond which rows belong to no component.
     """
     if d == 1:
         return ()
@@ -85,15 +83,15 @@ def lone_tails(d: int, radius: float, end: float) -> tuple[LoneTail, ...]:
 
 @dataclass(frozen=True)
 class _Scan:
-    """How a round looks at rows of which one column has given values, and the others are Gaussian.
+    """What a round sees of rows in which one column has given values and the others are Gaussian.
 
     Attributes:
-        d: columns.
+        d: number of columns.
         others: (nodes,) what the other columns add to squared lengths.
-        likely: (nodes,) chances of that.
+        likely: (nodes,) their probabilities.
         radius, end: see `lone_tails`.
-        weights: (values,) chances of the values of the column.
-        plain: (values,) a Gaussian column's.
+        weights: (values,) probabilities of the column's values.
+        plain: (values,) values of a Gaussian column.
     """
 
     d: int
@@ -106,14 +104,14 @@ class _Scan:
 
     @classmethod
     def of(cls, d: int, radius: float, end: float, weights: np.ndarray, plain: np.ndarray) -> "_Scan":
-        """Lay out what the other columns, which are Gaussian, may add to a squared length."""
+        """Prepare the nodes for what the other, Gaussian, columns add to a squared length."""
         from scipy.special import gammaincinv
 
         middles, likely = _between(_OF_OTHERS)
         return cls(d, 2 * np.asarray(gammaincinv((d - 1) / 2, middles)), likely, radius, end, weights, plain)
 
     def moments(self, values: np.ndarray) -> tuple[float, float, float]:
-        """Give the first, second and fourth moments of a column of such values in the clipped rows of a component."""
+        """Compute first, second and fourth moments of a column with these values in the clipped rows of a component."""
         squares = values[:, None] ** 2 + self.others
         within = squares <= self.end**2
         kept = np.where(within, np.minimum(1.0, self.radius / np.sqrt(squares)), 0.0)
@@ -124,7 +122,7 @@ class _Scan:
         return first, second, fourth
 
     def explained(self, excess: float, column: np.ndarray) -> LoneTail | None:
-        """Give the law of standardised values (values,) of a column that looks like a Gaussian one; None: none does."""
+        """Find the law of a column with these standardised values that a round sees as Gaussian; None: none."""
         aim, width, place = self.moments(self.plain)[1], 1.0, 0.0
         for _ in range(_PASSES):
             first, second, _ = self.moments(width * column + place)
@@ -143,39 +141,39 @@ class _Scan:
         return LoneTail(law, width**2, place / width, max(sampling, 1.0), odds)
 
     def _sampling(self, values: np.ndarray, place: float) -> float:
-        """Give the relative variance of a variance by sampling, times the rows of a component; see `sampling_by`."""
+        """Compute the relative sampling variance of a variance, times the rows of a component; see `sampling_by`."""
         _, second, fourth = self.moments(values + place)
         slope = math.log(self.moments(_STEP * values + place)[1] / second) / (2 * math.log(_STEP))
         return (fourth / second**2 - 1) / max(slope, _FLAT) ** 2
 
 
 def _between(chances: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Chances between adjacent ones, and what lies between, (len(chances) + 1,) each."""
+    """Give the midpoints between adjacent probabilities, and the differences, (len(chances) + 1,) each."""
     ends = np.array([0.0, *chances, 1.0])
     return (ends[1:] + ends[:-1]) / 2, np.diff(ends)
 
 
 def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Give the shares (bins,) of values between adjacent edges."""
+    """Compute the shares (bins,) of values between adjacent edges."""
     return np.bincount(np.searchsorted(_EDGES, values), weights, minlength=len(_EDGES) + 1)
 
 
 def seen_in_columns(scaling: Scaling, last: Round, rows: np.ndarray, owners: np.ndarray) -> np.ndarray:
-    """Count the values of each column in bins, (d, bins): from the means of components, in their sds.
+    """Count the values of each column in bins, (d, bins), relative to the means of components, in their sds.
 
-    A value on a lattice stands for all that are rounded to it.
+    A value on a lattice represents all values that are rounded to it.
 
     Args:
-        scaling: of the standard coordinates, which are of columns.
-        last: the round, for means and sds.
-        rows: (m, d) public, in the table's units.
-        owners: (m,) components of the rows.
+        scaling: the standard coordinates, here scalings of columns.
+        last: the round that gives means and sds.
+        rows: (m, d) public rows, in the table's units.
+        owners: (m,) the rows' components.
     """
     _, means, covariances = last.mixture.arrays
     sds = np.sqrt(np.einsum("kii->ki", covariances))[owners]
     values = (scaling.apply(rows) - means[owners]) / sds
     steps = np.maximum(lattices(rows) / np.array(scaling.scale) / sds, _FINEST)
-    # column by column: public rows may be many
+    # column by column, to save memory: there may be many public rows
     seen = [
         np.clip((_EDGES - own[:, None]) / step[:, None] + 0.5, 0.0, 1.0).sum(axis=0)
         for own, step in zip(values.T, steps.T, strict=True)

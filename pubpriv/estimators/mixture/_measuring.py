@@ -1,4 +1,4 @@
-"""Measure components: find them, ask rounds of them, and give the last round the type that is released."""
+"""Measure components: locate them, run rounds, and give the last round the covariance type that is released."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ from pubpriv.released.law import Mixture
 
 
 def measure_components(scene: Scene, course: Course) -> tuple[Round, Shape, Climbed | None, MixturePlan]:
-    """Give the last round, of the type that is released, why that one, the ladder it came by, and what was asked."""
+    """Return the last round, the reason for its covariance type, the ladder, and the plan that was followed."""
     layout, plan = course.layout, course.plan
     if course.ladder is not None:
         return *_climbed(scene, layout, plan, course.ladder), plan
@@ -43,7 +43,7 @@ def measure_components(scene: Scene, course: Course) -> tuple[Round, Shape, Clim
 
 
 def _of_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
-    """Give a last round covariances of the type that is released, and say why that one."""
+    """Give the covariances of the last round the type that is released, and say why that one."""
     if scene.covariance_type != "auto":
         return last, Shape(scene.covariance_type, "as asked for")
     shape = scene.run(choose_shape, last, scene.scaling)
@@ -51,13 +51,13 @@ def _of_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
 
 
 def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, MixturePlan]:
-    """Components stand apart: find them, then measure."""
+    """Locate components that lie apart, then measure them."""
     located, floors = _located(scene, layout, plan)
     return _finish(scene, scene.start(located), floors, plan, None, "", located)
 
 
 def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder) -> tuple[Round, Shape, Climbed | None]:
-    """Measure the components that stand apart; if they do not explain the rows, look for more that do."""
+    """Measure the components that lie apart; if they do not explain the rows, look for more."""
     run, scaling, rows = scene.run, scene.scaling, scene.rows
     located, apart = _located(scene, layout, plan)
     first = _refine(scene, scene.start(located), apart, plan.rounds[:-1], "(that lie apart)", located)
@@ -77,7 +77,7 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
 
 
 def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixture, Floors]:
-    """Find components that stand apart, in private subspaces where public rows are few; with their floors."""
+    """Locate components that lie apart, in private subspaces if public rows are few, and give their floors."""
     groups, k = layout.located or layout.groups, plan.n_components
     subspaces = layout.subspaces or find_subspaces(scene.run, scene.scaling, groups, plan.dimension, plan.pca)
     seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
@@ -87,7 +87,7 @@ def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixtur
 
 
 def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round, MixturePlan]:
-    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
+    """Measure overlapping components: refine several public starts in R^d, let private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
     flat = groups.flat_floors(plan.n_components)
     starts = [FlooredStart(start, flat) for start in run(public_starts, scene.starts, scaling, plan.n_components)]
@@ -100,7 +100,7 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round
         refined.append(_refine(scene, scene.start(mixture), start.floors, asks, f"(start {number})", mixture))
     best, floors, picks = refined[0], starts[0].floors, []
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
-        # against the best so far: beside a start that failed, scores of the others are all clipped
+        # compare with the best so far: against a failed start, all scores of the others are clipped
         two = scene.held(other.mixture), scene.held(best.mixture)
         picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, *two, best.rows, ask))
         if picks[-1].advantage > 0:
@@ -111,9 +111,9 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round
 def _finish(
     scene: Scene, start: Mixture, floors: Floors, plan: MixturePlan, before: Round | None, whose: str, *sources: Any
 ) -> tuple[Round, MixturePlan]:
-    """Measure to the end of a plan; of the longer one, where the round before the last still moved a component far.
+    """Run the rounds of a plan, or of the longer plan if the round before the last still moved a component far.
 
-    `before` is the round that `start` comes from, if it is one's; for `whose` and `sources` see `Place`.
+    `before` is the round that `start` comes from, if any; for `whose` and `sources` see `Place`.
     """
     done, last = 0, before
     while done < len(plan.rounds):
@@ -127,14 +127,14 @@ def _finish(
 
 
 def _numbered(number: int, asks: tuple[Ask, ...], whose: str) -> str:
-    """Tell which of several rounds one is."""
+    """Name one of several rounds by its number."""
     return f"{number} of {len(asks)} {whose}".strip() if len(asks) > 1 else whose
 
 
 def _refine(
     scene: Scene, start: Mixture, floors: Floors, asks: tuple[Ask, ...], whose: str = "", *sources: Any
 ) -> Round:
-    """One round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
+    """Run one round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
     mixture = start
     for number, ask in enumerate(asks, start=1):
         place = scene.run.at(_numbered(number, asks, whose), *sources)

@@ -1,6 +1,6 @@
-"""Nested components: where a tight cluster of public rows lies inside a wide one, a start that knows both scales.
+"""Nested components: a start with both scales, if a tight cluster of public rows lies inside a wide one.
 
-It takes the place of the first public start of overlapping components, and the private rows choose.
+It replaces the first public start of overlapping components, and the private rows choose among the starts.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from pubpriv.released.law import Mixture
 @public_value
 @dataclass(frozen=True)
 class FlooredStart:
-    """A first mixture, in standard coordinates, and the floors of what is made of it."""
+    """A first mixture, in standard coordinates, with the floors of models made from it."""
 
     mixture: Mixture
     floors: Floors

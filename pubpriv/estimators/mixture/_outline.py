@@ -1,6 +1,6 @@
-"""Where public rows are, as they show themselves: units of distance, a reach about each row, rows that stand alone.
+"""Outline of the public rows: units of distance, a reach around each row, rows that lie apart from all others.
 
-Everything here is free. What private rows have to say of it is asked in `coverage`.
+Everything here is free. Questions to the private rows are in `_coverage`.
 """
 
 import math
@@ -18,37 +18,37 @@ from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 
 _MOST_POINTS = 500
-"""Public rows that distances are measured to; more make the scan slower and the picture no sharper."""
+"""Public rows that distances are measured to; more would make the scan slower without a better outline."""
 
 _WIDER = 1.15
-"""A record is near a public point within this many times the largest distance of public points to their nearest other
-one, ..."""
+"""A record is near a public point within this many times the largest nearest-neighbour distance of public points,
+..."""
 
 _TYPICAL = 0.8, 2.5
-"""... or, where some of these stand alone, within so many times this quantile of these distances."""
+"""... or within the second number of times this quantile of these distances, if that is less."""
 
 _ALONE = 3.0, 0.1
-"""Public points stand alone where single linkage takes them in only beyond so many times the upper quartile of these
-distances, and they are no more than this share of all."""
+"""Public points lie apart if single linkage joins them only beyond the first number of times the upper quartile of
+nearest-neighbour distances, and their group has at most this share of all points."""
 
 _MOST_ALONE = 0.25
-"""If more points than this share would stand alone, none does: there is no crowd that they are far from."""
+"""If more points than this share would lie apart, none does: there is no main group that they are far from."""
 
 _SURE = 0.005
-"""Chance that public rows which are a sample leave more than `Outline.by_chance` of the private ones uncovered."""
+"""Probability that public rows which are a sample leave more than `Outline.by_chance` of the private ones uncovered."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Outline:
-    """Public points in units of the column spreads inside clusters.
+    """Public points, in units of the column spreads inside clusters.
 
     Attributes:
-        units: (d,), in standard coordinates.
-        points: (m', d), in these units.
-        distance: within which of a point a record is covered; 0: the points do not tell.
-        alone: group of each point: 0, or 1, 2, ... for points that stand alone, together or singly.
-        by_chance: largest share of private rows that should lie beyond `distance` if public rows are a sample of them.
+        units: (d,), units in standard coordinates.
+        points: (m', d), points in these units.
+        distance: a record within this distance of a point is covered; 0: the points do not determine it.
+        alone: group of each point: 0, or 1, 2, ... for groups that lie apart, each of one or more points.
+        by_chance: largest share of private rows expected beyond `distance` if public rows are a sample of them.
         steps: (d,), as in `Groups`.
     """
 
@@ -61,14 +61,14 @@ class Outline:
 
     @property
     def crowd(self) -> float:
-        """Share of the points in the largest group of those that stand alone; 0: none stands alone."""
+        """Share of the points in the largest group that lies apart; 0: there is none."""
         return float(np.bincount(self.alone)[1:].max(initial=0)) / len(self.alone)
 
 
 @step(title="outline of public rows")
 @one_thread
 def outline(public: PublicTable, scaling: Scaling, most: int) -> Outline:
-    """Measure public rows; `most` is the number of components, or the most that there may be."""
+    """Measure the outline of public rows; `most` is the number of components, or the most that there may be."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
     one = (0,) * len(rows)
     groups = Groups(row_tuples(rows), one, ((1.0,) * rows.shape[1],), None, False, tuple(steps.tolist()))
@@ -88,10 +88,10 @@ def outline(public: PublicTable, scaling: Scaling, most: int) -> Outline:
 
 
 def _by_chance(points: int, beyond: int) -> float:
-    """Upper quantile of the share of records whose nearest point is further than that of all but `beyond` points.
+    """Bound the share of records whose nearest point is further than that of all but `beyond` points (upper quantile).
 
-    Among m + 1 exchangeable rows each is as likely as any other to be the r-th furthest from its nearest other one, so
-    the share is that beyond an order statistic: Beta(r + 1, m - r).
+    Among m + 1 exchangeable rows, each is equally likely to have the r-th largest nearest-neighbour distance, so the
+    share is that beyond an order statistic: Beta(r + 1, m - r).
     """
     from scipy.special import betaincinv
 
@@ -99,7 +99,7 @@ def _by_chance(points: int, beyond: int) -> float:
 
 
 def _standing_alone(points: np.ndarray, nearest: np.ndarray) -> tuple[int, ...]:
-    """Number the small groups of points far from all others; 0 for the rest."""
+    """Number the small groups of points that are far from all others; 0 for the rest."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     times, share = _ALONE

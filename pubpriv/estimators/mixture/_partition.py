@@ -1,4 +1,4 @@
-"""Turn seeds in subspaces into a start in R^d: seeding, a private partition, two coarse private answers."""
+"""From seeds in subspaces to a start in R^d: seeding, a private partition, two coarse private answers."""
 
 from dataclasses import dataclass
 
@@ -19,16 +19,16 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _ENOUGH = 8.0
-"""An answer moves a cell only if its noisy count exceeds this many noise standard deviations."""
+"""An answer moves a cell only if the cell's noisy count exceeds this many noise standard deviations."""
 
 
 @step(title="seeding")
 @one_thread
 def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
-    """Spherical seeds of the public points in the released subspaces; post-processing, free.
+    """Find spherical seeds of the public points in the released subspaces; post-processing, free.
 
     Raises:
-        ValueError: the groups cannot hold k components between them.
+        ValueError: the groups cannot contain k components.
     """
     points = [_project(groups, subspaces, group) for group in range(groups.count)]
     clustered = groups.count == 1 and len(set(groups.counted)) == n_components
@@ -54,11 +54,11 @@ def locate(
     seeds: Seeds,
     asks: tuple[Ask | None, Ask],
 ) -> Mixture:
-    """Move the seeds to the private rows, first in their subspaces, then in R^d: spherical components.
+    """Move the seeds to the private rows, first in their subspaces, then in R^d; components are spherical.
 
-    Two joint releases of count, sum and squared norm per cell; without the first ask there is only the second, about
-    cells that public rows made. Components keep their group's units, so "spherical" means proportional to the group's
-    public column variances.
+    Two joint releases of count, sum and squared norm per cell. Without the first ask there is only the second release,
+    about cells made from public rows. Components keep their group's units, so "spherical" means proportional to the
+    group's public column variances.
 
     Privacy: two `Moments` questions over partitions, mu^2 <= the two asks' prices.
     """
@@ -81,7 +81,7 @@ def locate(
 
 
 def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask) -> Seeds:
-    """Centers, variances and weights of the cells in the subspaces, from one release."""
+    """Measure centres, variances and weights of the cells in the subspaces, by one release."""
     partition = _partition(scaling, groups, subspaces, seeds)
     k, ell = len(seeds.groups), len(seeds.centers[0])
     radius = clip_radius(ell, 1.3) * (1 + k / len(groups.points)) ** 0.5
@@ -96,7 +96,7 @@ def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspac
 
 @dataclass(frozen=True)
 class _Cells:
-    """An answer about k cells: counts of at least 1, means and variances of z, their blur, and which stand out."""
+    """An answer about k cells: counts of at least 1, means and variances of z, their noise, and which stand out."""
 
     counts: np.ndarray
     shift: np.ndarray
@@ -109,17 +109,17 @@ class _Cells:
         counts, noise = np.maximum(answer.values["count"], 1.0), answer.question.noise()
         shift = answer.values["sum"].reshape(k, -1) / counts[:, None]
         d = shift.shape[1]
-        # a noisy mean is longer than the mean
+        # noise makes the mean's squared norm larger, so its part is subtracted
         square = (shift**2).sum(axis=1) - (noise["sum"].reshape(k, -1) ** 2).sum(axis=1) / counts**2
         variances = (answer.values["square"] / counts - square) / d
         enough = answer.values["count"] > _ENOUGH * noise["count"]
         return cls(counts, shift, variances, noise["square"] / counts / d, enough)
 
     def spread(self, low: float, high: float) -> np.ndarray:
-        """Variance of z per coordinate, where 1 was assumed: drawn to that by what noise explains of the difference.
+        """Variance of z per coordinate, where 1 was assumed: shrunk towards 1 by the share that noise explains.
 
-        It is kept within a factor of what was assumed. A component that noise made ten times too narrow was clipped,
-        and one round did not bring it back.
+        It stays within a factor of the assumed one. A component that noise made ten times too narrow was clipped, and
+        one round did not correct it.
         """
         far = self.variances - 1
         believed = np.maximum(0.0, 1 - self.blur**2 / np.maximum(far**2, 1e-12))
@@ -137,7 +137,7 @@ def _project(groups: Groups, subspaces: Subspaces, group: int) -> np.ndarray:
 
 
 def _partition(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds) -> Refined:
-    """The group of the nearest public point, then the likeliest spherical seed of its subspace."""
+    """Assign a record to the group of the nearest public point, then to the likeliest spherical seed in its space."""
     inner = []
     for group in range(groups.count):
         unit, basis = np.array(groups.units[group]), np.array(subspaces.bases[group])
@@ -157,7 +157,7 @@ def _partition(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Se
 def _public_cells(
     scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, partition: Refined
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Public mean, spherical variance and number of public points of each cell, in standard coordinates."""
+    """Compute public mean, spherical variance and number of public points of each cell, in standard coordinates."""
     points, units = np.array(groups.points), np.array(groups.units)
     labels = partition.assign(View(scaling.restore(points).T))
     k, d = len(seeds.groups), points.shape[1]
