@@ -23,12 +23,12 @@ class Subspaces:
 
     @classmethod
     def whole(cls, groups: Groups) -> "Subspaces":
-        """All of R^d, where there is nothing to reduce."""
+        """All of R^d, for when there is nothing to reduce."""
         identity = row_tuples(np.eye(len(groups.points[0])))
         return cls((identity,) * groups.count)
 
     def leading(self, count: int) -> "Subspaces":
-        """The first `count` directions, of the largest moments; all, where nothing was reduced."""
+        """The first `count` directions, which have the largest moments; all of R^d if nothing was reduced."""
         if len(self.bases[0]) == len(self.bases[0][0]):
             return self
         return Subspaces(tuple(basis[:count] for basis in self.bases))
@@ -58,5 +58,5 @@ def _private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_component
 
 
 def find_subspaces(run: Execution, scaling: Scaling, groups: Groups, dimension: int, ask: Ask | None) -> Subspaces:
-    """Find private directions where the plan pays for them, else give all of R^d."""
+    """Find private directions if the plan has a question for them, else give all of R^d."""
     return Subspaces.whole(groups) if ask is None else run(_private_pca, scaling, groups, dimension, ask)

@@ -1,8 +1,8 @@
-"""What a run will ask and what each question may cost, fixed before a private row is read.
+"""The questions of a run and the price of each, fixed before a private row is read.
 
-All decisions here use public facts: n, d, m, k, the budget and the regime found in the public rows. The
-driver executes this object; pricing a run without running it is this object too. A run that looks for k makes a
-second plan when it has found it: both ask the same until then, and both have the same sum.
+All decisions use public facts: n, d, m, k, the budget and the regime found in the public rows. The driver executes
+this object, and a run is priced from it without being run. A run that looks for k makes a second plan when it has found
+k: both plans ask the same until then, and their prices have the same sum.
 """
 
 import math
@@ -34,63 +34,63 @@ from pubpriv.privacy.budgets import Purse
 
 _GUARD = Fraction(4, 100)
 _FIT = Fraction(2, 100)
-"""Share of counts that tell whether the model fits, of which there are two kinds: counts take little."""
+"""Shares of the score that guards the public model, and of the two kinds of counts that test the fit."""
 
 _PCA = Fraction(8, 100)
 _SEARCH = Fraction(6, 100)
-"""Share of finding k, in equal parts over the numbers of components that are tried: counts take little."""
+"""Share for finding k, divided equally over the numbers of components that are tried: counts need little."""
 
 SUPPORT, UNCOVERED, ABSENT = "public-support", "uncovered", "absent-component"
 _COVERAGE = {SUPPORT: Fraction(2, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fraction(2, 100)}
-"""Shares of asking what the public rows have that the private ones lack, and the other way round; see `coverage`."""
+"""Shares of the questions about what the public rows have too much of, and what they lack; see `_coverage`."""
 
 _VISIBLE = 0.05
-"""Coverage is asked for where this share of the private rows would stand out by six sds of the noise."""
+"""Coverage questions are asked if this share of the private rows would exceed six sds of the noise."""
 
 SURELY_FEW = 4.0
-"""Public rows that stand alone are left out only if so many noise sds fewer private rows are near them than should be;
-so support is asked for where more should be."""
+"""Public rows that lie apart are left out only if the count of private rows near them is this many noise sds below what
+they represent; so the support question is asked only if they represent more rows than that."""
 
 _COARSE = Fraction(7, 100)
 _EXPLAINED = Fraction(3, 100)
-"""Share of counts about the first round, of two kinds: whether a ladder of models is worth its price."""
+"""Share of two kinds of counts about the first round, which decide whether a ladder of models is worth its price."""
 
 _TELLING = 0.5
-"""... which are no test from this spectral noise in the first round on: the noise is what does not fit."""
+"""The counts are not asked if the first round's spectral noise is above this: the noise itself would be the misfit."""
 
 _HOME = Fraction(1, 4)
-"""Share of the last round that goes to one more before it, where the round before that still moved a component far."""
+"""Share of the last round for an additional round before it, if the round before still moved a component far."""
 
 _EXPLORE, _STARTS = Fraction(1, 2), 3
-"""Share, of what checks leave, of the rounds from several starts, and how many starts overlapping components have."""
+"""Share of the rounds from several starts, of what the checks leave, and number of starts if components overlap."""
 
 _PICK = Fraction(15, 1000)
-"""The same of the score by which the next start is held against the best one so far."""
+"""Share, of what the checks leave, of each score that compares the next start with the best one so far."""
 
 
 @public_value
 @dataclass(frozen=True)
 class MixturePlan(Plan):
-    """Questions of a run of `estimate_mixture`.
+    """The questions of a run of `estimate_mixture`.
 
     Attributes:
         regime: see `Regime`.
-        n_components: k; most that it may be while it is looked for.
-        covariance_type: of the rounds.
-        most: most components that are looked for; 0: k is known.
+        n_components: k, or the most that it may be while it is looked for.
+        covariance_type: covariance type of the rounds.
+        most: most components to look for; 0: k is known.
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
-        guard: between the private and the public model.
-        coverage: what is asked, or was, before clustering, by name; see `coverage_questions`.
-        fit: whether the released model fits.
-        pca: of private subspaces; None: none are asked for.
-        search: whether there are `most` components, one fewer, and so on down to two.
-        subspace, space: where components are located; None: not there.
-        starts: rounds of each public start of overlapping components.
-        picks: of each start but the first against the best before it.
-        rounds: that measure.
-        explained: whether the first round explains the rows; None: no ladder is climbed.
-        several: components of the public model whose cells are counted.
-        divided: two rounds in the place of the last one, where the round before still moved a component far; (): never.
+        guard: chooses between the private and the public model.
+        coverage: questions before clustering, planned or asked; see `coverage_questions`.
+        fit: tests whether the released model fits.
+        pca: finds private subspaces; None: not asked.
+        search: asks whether there are `most` components, one fewer, and so on down to two.
+        subspace, space: locate components; None: not asked.
+        starts: rounds of each public start, if components overlap.
+        picks: compare each start but the first with the best before it.
+        rounds: the measuring rounds, with those that settle components before them.
+        explained: tests whether the first round explains the rows; None: there is no ladder.
+        several: number of components of the public model whose cells are counted.
+        divided: two rounds to replace the last one if the round before still moved a component far; (): never.
     """
 
     regime: str
@@ -114,19 +114,19 @@ class MixturePlan(Plan):
 
     @property
     def longer(self) -> "MixturePlan":
-        """The same with one more round: the last one is divided."""
+        """The same plan with one more round: the last one is divided."""
         asks, rounds = ((*some[:-1], *self.divided) for some in (self.asks, self.rounds))
         noise = self.noise * math.sqrt(self.rounds[-1].rho / self.divided[-1].rho)
         return replace(self, asks=asks, rounds=rounds, noise=noise, divided=())
 
     @property
     def loud(self) -> bool:
-        """Only weights, means and scale can be trusted, as far as is known beforehand."""
+        """Whether the predicted noise is so large that only weights, means and scale can be trusted."""
         return self.noise > UNTRUSTED
 
     @property
     def dimension(self) -> int:
-        """Directions that a private subspace would have: k, or the most that it may be."""
+        """Dimension of private subspaces: k, or the most that it may be."""
         return self.most or self.n_components
 
     @classmethod
@@ -146,16 +146,16 @@ class MixturePlan(Plan):
         """Make the plan of a run on n rows of d columns with k components.
 
         Args:
-            purse: the method's share.
-            n: private rows.
-            d: columns.
-            k: components; while k is looked for: `most`.
+            purse: purse of the method.
+            n: number of private rows.
+            d: number of columns.
+            k: number of components; `most` while k is looked for.
             regime: `overlapping`, `separated-scarce` or `separated-ample`.
-            covariance_type: as `MixtureSettings` has it.
-            most: most components that are looked for; 0: k is known.
-            groups: of public rows, each with a subspace of its own.
-            coverage: of `coverage_questions`, those that are asked.
-            several: components of the public model whose cells are counted before a ladder; 0: none is climbed.
+            covariance_type: as in `MixtureSettings`.
+            most: most components to look for; 0: k is known.
+            groups: number of groups of public rows, each with its own subspace.
+            coverage: names of the `coverage_questions` that are asked.
+            several: components of the public model whose cells are counted before a ladder; 0: no ladder.
         """
         blanks = Blanks(d, k, covariance_type, n)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
@@ -201,13 +201,13 @@ _Shares = dict[str, tuple[Fraction, Blank]]
 
 @dataclass(frozen=True)
 class Blanks:
-    """What makes the questions of k components of d columns, about nothing.
+    """Makes placeholder questions about k components of d columns.
 
     Attributes:
-        d: columns.
-        k: components.
-        covariance_type: of the rounds.
-        n: private rows.
+        d: number of columns.
+        k: number of components.
+        covariance_type: covariance type of the rounds.
+        n: number of private rows.
     """
 
     d: int
@@ -217,11 +217,11 @@ class Blanks:
 
     @property
     def frame(self) -> Frame:
-        """A frame that maps nothing."""
+        """A placeholder frame."""
         return Frame((0.0,) * self.d)
 
     def coverage(self, name: str) -> Blank:
-        """Where public rows have no private ones near, and private rows no public ones."""
+        """The question about public rows without private rows near, or about private rows without public ones near."""
         if name == SUPPORT:
             halves = NearestPoint(self.frame, ((0.0,) * self.d, (1.0,) * self.d), (0, 1))
             return lambda ask: Counts.priced(halves, ask.price)
@@ -234,33 +234,33 @@ class Blanks:
         return lambda ask: LiftedGram.second_moment(*_regions(self.frame, groups), ask.price)
 
     def search(self, tried: int) -> Blank:
-        """How rows lie between the seeds of so many components."""
+        """Counts of rows along the lines between `tried` seeds."""
         return lambda ask: Counts.priced(PairBins(self.frame, ((0.0,) * self.d,) * tried), ask.price)
 
     def locate(self, dimension: int) -> Blank:
-        """Where components are in so many dimensions."""
+        """Moments that locate components in `dimension` dimensions."""
         flat = Frame((0.0,) * self.d, ((0.0,) * self.d,) * dimension)
         return lambda ask: Moments.priced(*_regions(flat, self.k), ask.price, MOMENT_SHARES)
 
     def explained(self, count: int) -> Blank:
-        """How far rows lie from their components, and how they lie in the cells of another model."""
+        """Counts by distance from a row's component, and in the cells of another model."""
         shells = shells_about(self._cells(self.k)), shells_inside(self._cells(count))
         return lambda ask: JointCounts.priced(shells, ask.price)
 
     def score(self, ask: Ask) -> Question:
-        """Which of two models is better."""
+        """The score that compares two models."""
         one = Cells((self.frame,), (0.0,))
         return BoundedScore.priced(one, one, 1.0, ask.price)
 
     def fit(self, ask: Ask) -> Question:
-        """How far rows lie from their components, and how far along one axis."""
+        """Counts by distance from a row's component, and along one axis."""
         line = Frame((0.0,) * self.d, ((0.0,) * self.d,))
         cells = self._cells(self.k)
         return JointCounts.priced((shells_about(cells), shells_along(cells, (line,) * self.k)), ask.price)
 
     @property
     def checks(self) -> "_Shares":
-        """What is asked about the model when it is made, and first set aside: the guard, and whether it fits."""
+        """Questions about the finished model, whose shares are set aside first: the guard, and the test of fit."""
         return {"guard": (_GUARD, self.score), "fit": (_FIT, self.fit)}
 
     def round(self, ask: Ask) -> Question:
@@ -269,7 +269,7 @@ class Blanks:
         return round_question(self.covariance_type, regions, frames, ask)
 
     def last(self, ask: Ask, measured: bool = True) -> Question:
-        """The same, and how many rows are no component's, if noise lets it; `measured`: a round came before."""
+        """The same, and the number of rows in no component if noise permits; `measured`: a round came before."""
         cells, frames, _ = _regions(self.frame, self.k)
         regions = cut(cells, outside_end(self.n, self.d, measured), ask)
         question = round_question(self.covariance_type, regions, frames, ask)
@@ -280,15 +280,15 @@ class Blanks:
 
 
 def coverage_questions(purse: Purse, n: int, k: int, alone: float) -> tuple[str, ...]:
-    """Name the questions by which private rows may tell what the public ones lack, or have too many of.
+    """Name the questions that show what the public rows lack, or have too much of.
 
-    None for one component, which takes whatever there is, and where the noise would hide a component. No question of
-    support where noise would hide as many rows as there should be.
+    There are none for a single component, which takes all rows, nor if the noise would hide a component. The support
+    question is not asked if the noise would hide as many rows as the public rows that lie apart represent.
 
     Args:
-        purse: the method's share.
-        n: private rows.
-        k: components, or the most that there may be.
+        purse: purse of the method.
+        n: number of private rows.
+        k: number of components, or the most that there may be.
         alone: `Outline.crowd`.
     """
     if k < 2 or 6 * _count_sd(purse, _COVERAGE[UNCOVERED] * MOMENT_SHARES[0]) > _VISIBLE * n:
@@ -298,7 +298,7 @@ def coverage_questions(purse: Purse, n: int, k: int, alone: float) -> tuple[str,
 
 
 def _count_sd(purse: Purse, share: Fraction) -> float:
-    """Tell the noise of counts over a partition that are asked for such a share of the budget; louder in a pure run."""
+    """Predict the noise sd of counts over a partition that have this share of the budget; larger in a pure run."""
     return math.sqrt((2 if purse.radial else 1) / purse.worth(float(share), float(CROWD)))
 
 
@@ -342,7 +342,7 @@ def _separated(
 def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) -> _Shares:
     shares: _Shares = blanks.checks | before
     rest = 1 - _taken(shares)
-    # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
+    # if the last round will be too noisy for covariances, an earlier one with a twelfth of the budget is useless
     noise = spectral_noise(worth(float(_EXPLORE * rest)), blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2
     for start in range(1, _STARTS + 1):
@@ -355,9 +355,9 @@ def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) ->
 
 
 def _divided(purse: Purse, last: Ask, count: float, blanks: Blanks) -> tuple[Ask, ...]:
-    """Divide the last round in two, if the first of them is still quiet enough to bring components home."""
+    """Divide the last round in two, if the first part has little enough noise to bring components to their rows."""
     part = purse.part(last.price)
-    # components that were on their way may still be wider than they were taken to be
+    # components that moved far may still be wider than estimated
     shares: _Shares = {
         "home/round-1": (_HOME, blanks.round),
         "home/round-2": (1 - _HOME, partial(blanks.last, measured=False)),
@@ -372,6 +372,6 @@ def _taken(shares: _Shares) -> Fraction:
 
 
 def _regions(frame: Frame, count: int) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
-    """A partition into so many regions, with a frame and a radius for each."""
+    """Make a placeholder partition into `count` regions, with a frame and a radius for each."""
     frames = (frame,) * count
     return Cells(frames, (0.0,) * count), frames, (1.0,) * count

@@ -1,9 +1,9 @@
-"""What leaves a run: the model in the data's own units, its errors, and what a reader should know of it.
+"""Make the released model from a run: in the data's own units, with standard errors and diagnostics.
 
-Standard errors have two parts: sampling by plug-in, privacy from the noise that was drawn. Both condition on the
-assignment of records to components: where components overlap, what their borders add is not counted. Of n rows that
-were counted, for a component with released count N, covariance Sigma, and frame covariance F (its records were whitened
-by F^(-1/2)), among k components:
+Standard errors have two parts: sampling as a plug-in estimate, privacy from the noise that was added. Both condition on
+the assignment of records to components, so where components overlap the error from their borders is not included. For
+n counted rows, a component with released count N, covariance Sigma and frame covariance F (its records were whitened by
+F^(-1/2)), and k components:
 
 | of | sampling variance | privacy variance |
 |---|---|---|
@@ -11,10 +11,11 @@ by F^(-1/2)), among k components:
 | mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
 | covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
 
-These are the fourth moments of Gaussian rows; where all columns count, errors of means and variances are those of
-clipped counts (see `count_errors`). What is not known of tails of components, or of odd rows among theirs, is a third
-part of errors of means and covariances, `clipping` (see `tails` and `outside`). Where columns count and too few rows
-tell by which law, it is counted as sampling: it makes errors of covariances wider by `_LAW_UNKNOWN`.
+The variances use the fourth moments of Gaussian rows; if all columns are counts, errors of means and variances are
+those of clipped counts (see `_count_errors`). What remains unknown about components' tails, or about outliers among
+their rows, is a third part of the errors of means and covariances, `clipping` (see `_tails` and `_outside`). If columns
+are counts and there are too few rows to determine their law, sampling errors of covariances are widened by
+`_LAW_UNKNOWN`.
 """
 
 from dataclasses import replace
@@ -36,7 +37,7 @@ from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
 
 _LAW_UNKNOWN = 1.2
-"""Of counts: laws of tails are for columns that are none."""
+"""Factor on errors of covariances of counts; other columns have laws of tails instead."""
 
 
 def released(
@@ -50,7 +51,7 @@ def released(
     found: bool = True,
     blunt: bool = False,
 ) -> MixtureEstimate:
-    """The model in the data's own units, components by falling weight; `blunt`: see `Fit.blunt`."""
+    """Return the model in the data's own units, with components by decreasing weight; for `blunt` see `Fit.blunt`."""
     chosen = scaling.straight(chosen)
     frames = scaling.cells(last.start).frames if last else ()
     last = _straight(last, scaling) if last else None
@@ -93,7 +94,7 @@ def released(
 
 
 def _straight(last: Round, scaling: Scaling) -> Round:
-    """Give what errors need of a round in coordinates of columns."""
+    """Convert what the errors need of a round to coordinates of columns."""
     if not scaling.shape:
         return last
     return replace(last, mixture=scaling.straight(last.mixture), start=scaling.straight(last.start))
@@ -102,14 +103,14 @@ def _straight(last: Round, scaling: Scaling) -> Round:
 def _standard_errors(
     last: Round | None, order: np.ndarray, scaling: Scaling, m: int, chosen: Mixture
 ) -> dict[str, Any]:
-    """{"weights" (k,), "means" (k, d), "covariances" (k, d, d)}: {"sampling", "privacy"}, in the data's units.
+    """Compute {"weights" (k,), "means" (k, d), "covariances" (k, d, d)}: {"sampling", "privacy"}, in the data's units.
 
     Args:
-        last: the round that was released, or None where the public model was kept: then no private row entered
-            the estimate, privacy errors are zero, and sampling errors are those of m public rows.
-        order: components by falling weight.
-        scaling: of the standard coordinates.
-        m: public rows.
+        last: the released round, or None if the public model was kept: then no private row entered the estimate,
+            privacy errors are zero, and sampling errors are those of m public rows.
+        order: components by decreasing weight.
+        scaling: the standard coordinates.
+        m: number of public rows.
         chosen: the model in coordinates of columns.
     """
     weights, _, covariances = (values[order] for values in chosen.arrays)
@@ -141,18 +142,18 @@ def _standard_errors(
 
 
 def _clip(last: Round, frames: tuple[Frame, ...], order: np.ndarray) -> Clip:
-    """Tell how a round clipped the rows of components, in `order`; its frames are not."""
+    """Describe how a round clipped the rows of components, in `order`; `frames` are in the round's own order."""
     return Clip(tuple(frames[j] for j in order), last.radius, last.moment_sd / np.array(last.counts)[order])
 
 
 def _of_two_values(
     errors: dict[str, Any], laws: CountLaws, mixture: Mixture, m: int, last: Round, order: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Give variances that means of two-valued columns determine the errors that these bring, to the second order.
+    """Compute errors of variances that two-valued columns' means determine, from the means' errors, to second order.
 
-    Private rows may have further values that m public rows are too few to show: as often as those of Poisson's law,
-    whose variance is larger by the square of its mean, as likely as it is that no public row has one in that column.
-    They would have been measured, too: where private rows are many, there is no room for so much.
+    Private rows may have more values than m public rows show. The worst case is as many as under Poisson's law, whose
+    variance is larger by the square of its mean, times the probability that no public row has one in that column. The
+    round would have measured them, too: with many private rows, `hidden` gives a smaller bound.
     """
     weights, means, _ = mixture.arrays
     chances, steps, parts = laws.chances(means), np.array(laws.steps), {}
@@ -171,13 +172,13 @@ def _of_two_values(
 
 
 def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Error (k, d, d) of what odd rows among those of components add to covariances (k, d, d), both in `order`."""
+    """Compute the error (k, d, d) of covariances from outliers among the components' rows; all in `order`."""
     roots = np.sqrt(np.einsum("kii->ki", covariances))
     return np.asarray(np.array(outside.unsure)[order, None, None] * roots[:, :, None] * roots[:, None, :])
 
 
 def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, order: np.ndarray) -> dict[str, Any]:
-    """Give errors what is not known of the tails of components; covariances (k, d, d), all in `order`."""
+    """Add the unknown part of components' tails to the errors; covariances (k, d, d), all in `order`."""
     means, found = errors["means"], errors["covariances"]
     roots = np.sqrt(np.einsum("kii->ki", covariances))
     unsure, grown = (np.sqrt(np.array(own)[order]) for own in (tails.unsure, tails.factors))
@@ -194,13 +195,13 @@ def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, o
 
 
 def _wider(sampling: np.ndarray, privacy: np.ndarray, **other: np.ndarray) -> dict[str, np.ndarray]:
-    """Count as sampling what makes both parts together wider by `_LAW_UNKNOWN`."""
+    """Increase the sampling part such that both parts together are wider by `_LAW_UNKNOWN`."""
     wider = np.sqrt(sampling**2 + (_LAW_UNKNOWN**2 - 1) * (sampling**2 + privacy**2))
     return {"sampling": wider, "privacy": privacy, **other}
 
 
 def _shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Standard errors of a released model of that type: entries that are zero by choice have none.
+    """Give standard errors for a model of this covariance type; entries that are zero by definition have none.
 
     `errors` are those of full covariances; one variance for d columns has a sampling error smaller by sqrt(d).
     """
@@ -217,7 +218,7 @@ def _shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _exact(covariances: np.ndarray, kind: str) -> np.ndarray:
-    """Covariances (k, d, d) in the data's own units, to the last bit of that type."""
+    """Make covariances (k, d, d) in the data's own units exactly of this type."""
     if kind in ("full", "auto"):
         return covariances
     own = np.einsum("kii->ki", covariances)

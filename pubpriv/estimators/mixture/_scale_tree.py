@@ -1,9 +1,9 @@
-"""Scale tree: groups of public rows that lie further apart than anything inside them, or inside one of them.
+"""Scale tree: groups of public rows that are further apart than anything inside them, or that lie inside another.
 
-Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering), by single linkage. Two cuts:
-where the last merge of a group towers over its nearest neighbours, as that of two far groups does; and where some part
-of it was complete long before it met the rest, as a tight cluster beside or inside a wide one is. The second is taken
-at any depth of the tree, and again in what is left, so scales may be many.
+Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering), by single linkage. There are two
+cuts. The first: the last merge of a group is far higher than its nearest-neighbour distances, as for two far groups.
+The second: some part of it was complete long before it met the rest, like a tight cluster next to or inside a wide one;
+it is made at any depth of the tree, and again in the rest, so there may be many scales.
 """
 
 import numpy as np
@@ -11,31 +11,32 @@ import numpy as np
 from pubpriv.estimators.mixture._seeding import nearest_others
 
 _CUT = 2.0
-"""A merge is cut while it is higher than this many largest distances of nearest neighbours that differ."""
+"""The last merge is cut if it is higher than this many times the largest distance of distinct nearest neighbours."""
 
 _TIGHT = 3.0
-"""A part of a group is cut off if the merge that ends it is so many times as high as the highest one inside it ..."""
+"""A part of a group is cut off if the merge that joins it to the rest is higher than its own highest merge by this
+..."""
 
 _CHANCE = 10.0
-"""... and in d columns this^(1/d) times that: in few columns gaps among the points of one cluster differ as much."""
+"""... times this^(1/d) in d columns: with few columns, gaps inside a single cluster differ that much by chance."""
 
 _LEAST = 5
-"""Points of a part that is cut off by the second cut, and of the rest; fewer are cut by the first one only where it
-towers as much as the second has to: two of a cluster's points may happen to lie close together."""
+"""Least points of a part that the second cut makes, and of the rest. With fewer points only the first cut is possible,
+at the second one's height: two points of one cluster may happen to be close together."""
 
 _RESOLVED = 1e-7
-"""Groups closer than this share of the largest norm are not cut: the nearest point is found by squared
+"""Groups closer than this share of the largest norm are not cut: the nearest point is found from squared
 distances, which have 16 digits."""
 
 _LOOKS = 4
-"""How often neighbours and the column units that they show are found in turn."""
+"""Number of passes that alternate between finding neighbours and finding column units from them."""
 
 _POINTLIKE = 1e-12
-"""Merges below this share of the highest one are of repeated rows, and show no scale."""
+"""Merges below this share of the highest one join repeated rows, and show no scale."""
 
 
 def scale_groups(rows: np.ndarray, most: int) -> np.ndarray:
-    """Labels (m,) of at most `most` groups of rows (m, d): by both cuts; by the first alone if these are too many."""
+    """Label rows (m, d) with at most `most` groups, (m,): by both cuts, or by the first only if these are too many."""
     for tight in (True, False):
         labels, _ = _cut(rows, tight)
         if labels.max() < most:
@@ -44,17 +45,17 @@ def scale_groups(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def nested_groups(rows: np.ndarray, most: int) -> np.ndarray | None:
-    """Labels (m,) of at most `most` groups, of which some lie inside others; None: none does, or they are too many.
+    """Label rows with at most `most` groups, (m,), some inside others; None: none is inside, or they are too many.
 
-    The points of a wide cluster may be nearer to a tight one in the midst of them than to each other, so that nearest
-    points do not tell them apart; likelihood under a Gaussian of each does.
+    Points of a wide cluster may be nearer to a tight one among them than to each other. Then nearest points do not
+    distinguish the groups, but the likelihood under a Gaussian for each does.
     """
     labels, nested = _cut(rows, tight=True, inside=True)
     return labels if nested and labels.max() < most else None
 
 
 def _cut(rows: np.ndarray, tight: bool, inside: bool = False) -> tuple[np.ndarray, bool]:
-    """Cut groups, until none is left to cut; those `inside` others if that is wanted, and say whether there are."""
+    """Cut groups until none can be cut; with `inside`, also those inside others, and say whether there are such."""
     from scipy.cluster.hierarchy import linkage
 
     least = _RESOLVED * float(np.linalg.norm(rows, axis=1).max())
@@ -80,7 +81,7 @@ def _cut(rows: np.ndarray, tight: bool, inside: bool = False) -> tuple[np.ndarra
 
 
 def _separated(points: np.ndarray, part: np.ndarray, least: float) -> bool:
-    """Tell whether a record's nearest point shows on which side of a cut it is, as for each of the points (m, d)."""
+    """Decide whether a record's nearest point shows on which side of a cut it is, as it does for all points (m, d)."""
     from scipy.spatial.distance import cdist
 
     gaps = cdist(points, points)
@@ -91,10 +92,10 @@ def _separated(points: np.ndarray, part: np.ndarray, least: float) -> bool:
 
 
 def _in_own_units(points: np.ndarray) -> np.ndarray:
-    """Points (m, d) in units of the column sds inside clusters, as far as nearest neighbours show them.
+    """Express points (m, d) in units of the column sds inside clusters, found from nearest neighbours.
 
-    The sd of a column in which groups lie apart is that of their distance, and what other groups made of its unit does
-    not concern the next cut. Neighbours are those in the last units, so they are looked for again.
+    The sd of a column in which groups lie apart reflects their distance, and the next cut must not depend on what other
+    groups did to its unit. Neighbours depend on the units, so they are found again in the new ones.
     """
     from scipy.spatial.distance import cdist
 
@@ -109,12 +110,12 @@ def _in_own_units(points: np.ndarray) -> np.ndarray:
 
 
 def _towering(d: int) -> float:
-    """How many times as high as what is inside it a merge has to be to end a scale, in d columns."""
+    """Give the ratio between a merge and the highest one inside it that ends a scale, in d columns."""
     return _TIGHT * float(_CHANCE ** (1 / d))
 
 
 def _top(merges: np.ndarray, points: np.ndarray) -> np.ndarray | None:
-    """Give one side (m,) of the last merge, if it towers over nearest neighbours; None: it does not."""
+    """Give one side (m,) of the last merge if that is far higher than nearest-neighbour distances; None: it is not."""
     side = _members(merges, int(merges[-1, 0]))
     few = min(side.sum(), (~side).sum()) < _LEAST
     least = _towering(points.shape[1]) if few else _CUT
@@ -122,7 +123,7 @@ def _top(merges: np.ndarray, points: np.ndarray) -> np.ndarray | None:
 
 
 def _tightest(merges: np.ndarray, d: int) -> np.ndarray | None:
-    """Give the part (m,) of a tree whose end towers most over what is inside it; None: none does."""
+    """Give the part (m,) of a tree with the largest ratio of its joining merge to its own highest; None: too small."""
     m = len(merges) + 1
     heights = np.append(np.zeros(m), merges[:, 2])
     sizes = np.append(np.ones(m), merges[:, 3])
@@ -137,7 +138,7 @@ def _tightest(merges: np.ndarray, d: int) -> np.ndarray | None:
 
 
 def _members(merges: np.ndarray, node: int) -> np.ndarray:
-    """Which points (m,) are below a node of the tree."""
+    """Find the points (m,) below a node of the tree."""
     m = len(merges) + 1
     inside, waiting = np.zeros(m, dtype=bool), [node]
     while waiting:

@@ -1,4 +1,4 @@
-"""What most steps of one run of the default method need."""
+"""The objects that most steps of one run of the default method need."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from pubpriv.released.law import Mixture
 
 @dataclass(frozen=True)
 class Scene:
-    """What most steps of one run need, and the run itself."""
+    """A run, with the objects that most of its steps need."""
 
     run: Execution
     rows: PublicTable
@@ -28,20 +28,20 @@ class Scene:
 
     @property
     def covariance_type(self) -> str:
-        """Give the type that was asked for."""
+        """Covariance type in the settings."""
         return self.settings.covariance_type
 
     def counts(self, mixture: Mixture) -> CountLaws | None:
-        """Tell from the public rows how the columns of a mixture's components count, if all do."""
+        """Find the laws of counts of a mixture's components from the public rows; None: not all columns are counts."""
         return CountLaws.of(self.scaling.undo(mixture), self.rows.rows) if self._on_lattices else None
 
     @cached_property
     def _on_lattices(self) -> bool:
-        """Every column of the public rows is on one; else none counts, whatever the mixture."""
+        """Whether every column of the public rows is on a lattice; otherwise they are no counts for any mixture."""
         return bool(self._steps.all())
 
     def _known_by_values(self, mixture: Mixture) -> bool:
-        """Tell whether columns count about components that the values of public rows tell, or there is but one."""
+        """Decide whether columns are counts whose values identify the components, or count in a single component."""
         k = len(mixture.weights)
         return self.counts(mixture) is not None and (k == 1 or count_clusters(self.rows.rows, k) is not None)
 
@@ -51,14 +51,14 @@ class Scene:
         return count_steps(self.rows.rows)
 
     def held(self, mixture: Mixture) -> Mixture:
-        """Hold components that count to variances that a rare row does not contradict; others stay as they are."""
+        """Raise variances of components of counts so that a rare row does not contradict them; others are unchanged."""
         laws = self.counts(mixture)
         return mixture if laws is None else laws.held(self.scaling, mixture, len(self.rows.rows))
 
     def rugged(self, mixture: Mixture) -> bool:
-        """Tell whether a component is so narrow beside the step of a column that it denies rows that are a step off.
+        """Decide whether a component is so narrow compared to a column's step that it excludes rows one step away.
 
-        Where all columns count, and their values tell the components, `held` sees to it that none does.
+        If all columns are counts, and their values identify the components, `held` prevents this.
         """
         if not self._on_lattices or self._known_by_values(mixture):
             return False
@@ -66,5 +66,5 @@ class Scene:
         return bool((variances < self._steps**2 / len(self.rows.rows)).any())
 
     def start(self, mixture: Mixture) -> Mixture:
-        """Give a start covariances of the wanted type."""
+        """Convert a start to the covariance type in the settings."""
         return shaped(mixture, self.covariance_type, self.scaling)

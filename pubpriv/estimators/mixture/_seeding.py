@@ -9,11 +9,11 @@ import numpy as np
 from pubpriv.data.codec import public_value
 
 _PRIOR = 1.0
-"""Every variance is drawn towards the typical one as if so many more points had shown that: likelihood alone prefers a
-cluster of two or three points that happen to lie close together."""
+"""Weight, in points, of the prior that draws every variance towards the typical one: likelihood by itself prefers a
+cluster of two or three points that happen to be close together."""
 
 _MOST_AGGLOMERATED = 500
-"""Model-based agglomeration is cubic in the points; above this many it is not tried."""
+"""Model-based agglomeration takes time cubic in the points; with more points than this it is not tried."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Seeds:
     """Spherical clusters in each group's subspace, components numbered through the groups.
 
     Attributes:
-        groups: group of each component.
+        groups: index of each component's group.
         centers: (k, ell), in the subspace coordinates of the component's group.
         variances: (k,).
         weights: (k,), summing to one.
@@ -45,13 +45,13 @@ class Seeds:
 
 
 def _seed_group(points: np.ndarray, k: int) -> _Spherical | None:
-    """The likeliest spherical mixture found from Ward, k-means and model-based starts; None if k > m."""
+    """Find the likeliest spherical mixture from Ward, k-means and model-based starts; None if k > m."""
     return _seeded(np.asarray(points, dtype=np.float64).tobytes(), points.shape, k)
 
 
-@lru_cache(maxsize=64)  # each number of components that is tried is split over the same groups
+@lru_cache(maxsize=64)  # the same groups are seeded for each number of components that is tried
 def _seeded(content: bytes, shape: tuple[int, ...], k: int) -> _Spherical | None:
-    """`_seed_group` of the bytes of float64 points."""
+    """Do `_seed_group` for the bytes of float64 points, which can be cached."""
     from sklearn.cluster import AgglomerativeClustering
 
     points = np.frombuffer(content).reshape(shape)
@@ -69,13 +69,13 @@ def _seeded(content: bytes, shape: tuple[int, ...], k: int) -> _Spherical | None
 
 
 def k_means(points: np.ndarray, k: int, n_init: int = 10) -> np.ndarray:
-    """Labels (m,) of scikit-learn's k-means, always the same for the same points."""
+    """Label points (m,) by scikit-learn's k-means, always the same for the same points."""
     return _labels(np.asarray(points, dtype=np.float64).tobytes(), points.shape, k, n_init).copy()
 
 
-@lru_cache(maxsize=2)  # the outline of public rows and the groups in them begin with the same clusters
+@lru_cache(maxsize=2)  # the outline and the groups of public rows both begin with the same clusters
 def _labels(content: bytes, shape: tuple[int, ...], k: int, n_init: int) -> np.ndarray:
-    """`k_means` of the bytes of float64 points."""
+    """Do `k_means` for the bytes of float64 points, which can be cached."""
     from sklearn.cluster import KMeans
 
     points = np.frombuffer(content).reshape(shape)
@@ -85,11 +85,11 @@ def _labels(content: bytes, shape: tuple[int, ...], k: int, n_init: int) -> np.n
 
 
 def allocate(groups: list[np.ndarray], k: int) -> list[_Spherical] | None:
-    """Split k components over the groups by likelihood (a dynamic programme); None if no split is possible."""
+    """Split k components over the groups by likelihood (dynamic programming); None if no split is possible."""
     best: dict[int, tuple[float, list[_Spherical]]] = {0: (0.0, [])}
     for number, points in enumerate(groups, start=1):
         longer: dict[int, tuple[float, list[_Spherical]]] = {}
-        left = len(groups) - number  # each later group has a component at least, and the last one takes the rest
+        left = len(groups) - number  # each later group needs at least one component, and the last group takes the rest
         for own in range(1, k - len(groups) + 2):
             totals = [used + own for used in best if used + own <= k - left and (left or used + own == k)]
             found = _seed_group(points, own) if totals else None
@@ -105,17 +105,17 @@ def allocate(groups: list[np.ndarray], k: int) -> list[_Spherical] | None:
 
 
 def spherical(points: np.ndarray, labels: np.ndarray) -> _Spherical:
-    """Give the clusters of points (m, ell) by labels (m,), none of which is moved."""
+    """Make the clusters of points (m, ell) with labels (m,), without moving any of them."""
     return _spherical_em(points, labels, labels.max() + 1, 0)
 
 
 def _spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int = 30) -> _Spherical:
-    """EM for spherical components of unequal volume, from a hard start.
+    """Run EM for spherical components of unequal volume, from a hard start.
 
-    Variances divide by (members - 1) as a sample variance does and have an inverse-gamma prior about the typical one
-    (`_PRIOR`; the harmonic mean over points, which clusters of a larger scale do not carry away). They never fall below
-    a hundredth of the typical distance of neighbours that differ, so that neither a singleton nor a value that many
-    rows share becomes a spike. The log likelihood includes the prior.
+    Variances divide by (members - 1) like a sample variance and have an inverse-gamma prior around the typical one
+    (`_PRIOR`; the harmonic mean over points, which clusters of a larger scale affect little). They never fall below a
+    hundredth of the typical distance of distinct neighbours, so that neither a singleton nor a value that many rows
+    share becomes a spike. The log likelihood includes the prior.
     """
     from scipy.spatial.distance import cdist
     from scipy.special import logsumexp
@@ -145,7 +145,7 @@ def _spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: in
 
 
 def nearest_others(points: np.ndarray) -> np.ndarray:
-    """Distance (m,) of each point to the nearest one that differs from it; 0 where all are the same."""
+    """Compute the distance (m,) of each point to the nearest distinct one; 0 if all points are equal."""
     from scipy.spatial.distance import cdist
 
     gaps = cdist(points, points)
@@ -155,7 +155,7 @@ def nearest_others(points: np.ndarray) -> np.ndarray:
 
 
 def _agglomerate(points: np.ndarray, k: int) -> np.ndarray:
-    """Labels of k clusters merged bottom-up at the least cost in spherical Gaussian likelihood.
+    """Label k clusters, merged bottom-up at the least cost in spherical Gaussian likelihood.
 
     The criterion is sum_j n_j d log(W_j / (n_j d)) with W_j the scatter of cluster j (Banfield and Raftery 1993,
     unequal volumes); a singleton starts with half its squared nearest-neighbour distance as scatter.

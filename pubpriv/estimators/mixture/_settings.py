@@ -1,4 +1,4 @@
-"""What a user may choose about a mixture: one object for driver, job, plan, flow and command."""
+"""Settings of `estimate_mixture`: one object for driver, job, plan, flow and command."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -8,7 +8,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.settings import Grouped, chosen, setting, settings_of
 
 AUTO, APART = "auto", "apart"
-"""What may be said instead of a number of components."""
+"""Words that may replace the number of components."""
 
 KSSU = "kssu"
 """The method that works without public rows."""
@@ -19,18 +19,18 @@ _COVARIANCE_TYPES = ("full", "diag", "spherical", "auto")
 _MOST_COMPONENTS = 100
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-60, 1e60
 _MOST_UNKNOWN = 8
-"""Largest number of components that is looked for, unless a run says otherwise."""
+"""Largest number of components that a run looks for by default."""
 
 _MOST_LOOKED_FOR = 20
-"""... and whatever it says: every pair of them is counted, for every number that is tried."""
+"""Largest permitted value of that: every pair of components is counted, for every number that is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureSettings(Grouped):
-    """Settings of `estimate_mixture`; see there.
+    """Settings of `estimate_mixture`, described there.
 
     Raises:
-        InvalidInput: one of them makes no sense.
+        InvalidInput: one of them, or their combination, is impossible.
     """
 
     n_components: int | str | None = setting(
@@ -100,7 +100,7 @@ class MixtureSettings(Grouped):
             _weight(self.min_weight, self.known or 1)
 
     def _check_paper(self) -> None:
-        """What the paper's algorithms cannot do."""
+        """Refuse what the paper's algorithms cannot do."""
         if self.known is None:
             raise InvalidInput(
                 f"the method {self.method} needs the number of components: give it, or use the method auto"
@@ -112,7 +112,7 @@ class MixtureSettings(Grouped):
             )
 
     def _check_without_public(self) -> None:
-        """What the method without public rows needs, and others do not."""
+        """Refuse settings that do not fit the method, with or without public rows."""
         if self.method != KSSU:
             if self.bound is not None:
                 raise InvalidInput(f"a bound is for the method {KSSU}: public rows tell the others where the rows lie")
@@ -129,12 +129,12 @@ class MixtureSettings(Grouped):
 
     @property
     def known(self) -> int | None:
-        """k, if the user says it; None: the run finds it."""
+        """k if the user gave it; None: the run finds it."""
         return None if isinstance(self.n_components, str | None) else int(self.n_components)
 
     @property
     def climbs(self) -> bool:
-        """Tell whether the run looks for the number of components that predicts best."""
+        """Whether the run looks for the number of components that predicts best."""
         return self.known is None and self.n_components != APART
 
     @property
@@ -145,20 +145,20 @@ class MixtureSettings(Grouped):
         return self.max_components if self.min_weight is None else min(self.max_components, int(1 / self.min_weight))
 
     def clusters(self, m: int) -> int:
-        """Most clusters of m public rows that components of full covariances may be narrow like; 0: those are not."""
+        """Most clusters of m public rows from which a shape of narrow components is learnt; 0: none is learnt."""
         return min(self.most, m) if self.covariance_type in ("full", "auto") else 0
 
     @property
     def smallest_weight(self) -> float:
-        """w_min: what was given, or that of components of equal weight."""
+        """w_min as given, or 1 / k."""
         return 1 / self.most if self.min_weight is None else float(self.min_weight)
 
     def configuration(self) -> dict[str, Any]:
-        """What binds a run to these settings, as JSON data.
+        """Give the settings that a run is bound to, as JSON data.
 
-        A setting at its default is left out, but for the two that were there first: a release that was made before
-        a setting existed can be replayed with it at its default. Without a number of components such a release has
-        those that lie apart.
+        A setting at its default is left out, except for the two oldest ones: a release that is older than a setting can
+            then be replayed with the default. An older release without a number of components found those that lie
+            apart.
         """
         found = AUTO if self.climbs else None
         configuration: dict[str, Any] = {"n_components": self.known or found, "method": self.method}

@@ -1,4 +1,4 @@
-"""Covariances of fewer numbers: diagonal, spherical, and the choice between them.
+"""Covariances with fewer parameters: diagonal, spherical, and the choice between them.
 
 | type | numbers per component | question of a round |
 |---|---|---|
@@ -6,8 +6,8 @@
 | `diag` | d | `LiftedGram`, of which the diagonal is used |
 | `spherical` | 1 | `Moments`: count, sum, squared norm |
 
-A diagonal needs no question of its own: the sum of the squares of z, column by column, has the same sensitivity R^4 as
-the sum of z z' (a record may lie on one axis), so leaving the other entries out would not make its noise smaller.
+A diagonal needs no question of its own: the sum of the squares of z, column by column, has the same sensitivity R^4
+as the sum of z z' (a record may lie on one axis), so leaving out the other entries would not reduce the noise.
 
 `spherical` means one variance for all columns in the data's own units.
 """
@@ -24,21 +24,21 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 _EXPLAINED = 2.0
-"""Numbers whose scatter is below this many times what noise and sampling explain are dropped: kept, they would add more
-error than they take away."""
+"""Parameters whose scatter is below this many times what noise and sampling explain are dropped: they would add more
+error than they remove."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Shape:
-    """A covariance type and why it was taken."""
+    """A covariance type and the reason for it."""
 
     kind: str
     reason: str
 
 
 def shaped(mixture: Mixture, kind: str, scaling: Scaling) -> Mixture:
-    """The mixture, in standard coordinates, with covariances of that type: nearest in the data's own units."""
+    """Give the mixture, in standard coordinates, the nearest covariances of this type in the data's own units."""
     if kind in ("full", "auto"):
         return mixture
     weights, means, covariances = mixture.arrays
@@ -50,7 +50,7 @@ def shaped(mixture: Mixture, kind: str, scaling: Scaling) -> Mixture:
 
 
 def narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
-    """A round of full covariances with those of that type; the mean of d noisy variances is less noisy than one."""
+    """Convert a round of full covariances to this type; the mean of d noisy variances is less noisy than one."""
     d = len(scaling.location)
     quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
     return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
@@ -58,11 +58,11 @@ def narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
 
 @step(title="covariance type")
 def choose_shape(last: Round, scaling: Scaling) -> Shape:
-    """The type that `auto` takes after the last round: numbers that noise explains are dropped. Post-processing, free.
+    """Choose the type for `auto` after the last round: parameters that noise explains are dropped. Free.
 
     Args:
         last: a round of full covariances.
-        scaling: of the standard coordinates.
+        scaling: the standard coordinates.
     """
     _, _, covariances = last.mixture.arrays
     frames, counts = np.array(last.frames), np.array(last.counts)

@@ -1,8 +1,8 @@
-"""Strays: rows of one component that a hard partition gives to another, and what they do to the totals of both.
+"""Strays: rows of one component that a hard partition gives to another, and their effect on the totals of both.
 
 Where components overlap, each looks narrower than it is and further from the others, whatever the number of rows. A
-model says which of its own rows a partition gives away. Their totals are taken out, and the model is made again, until
-it is that of which the partition would have given the released totals. Rows are drawn from the model with a fixed seed,
+model predicts which of its own rows a partition gives away. Their totals are subtracted, and the model is computed
+again, until the partition of its rows would give the released totals. Rows are drawn from the model with a fixed seed,
 so this is post-processing of released answers: free, and public.
 """
 
@@ -16,10 +16,10 @@ from pubpriv.data.regions import Cells
 from pubpriv.released.law import Mixture
 
 _DRAWN = 20_000
-"""Rows that are drawn from a model."""
+"""Number of rows drawn from a model."""
 
 _FAR = 5.7
-"""Means that lie so many standard deviations of the difference of two rows apart: 8 of either, and no row strays."""
+"""Two components have no strays if their means are this many sds of the difference of two rows apart: 8 of either."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Strays:
     """What a partition adds to the totals of components, per row of the table.
 
     Attributes:
-        counts: (k,).
-        sums: (k, d), of rows as a round maps and clips them.
-        moments: (k, d, d), of the same.
-        outside: rows that it gives to no component, by region (regions - k,).
+        counts: (k,) change of the counts.
+        sums: (k, d) change of the sums of rows, mapped and clipped as in a round.
+        moments: (k, d, d) change of their second moments.
+        outside: rows in no component, by region (regions - k,).
     """
 
     counts: np.ndarray
@@ -40,19 +40,19 @@ class Strays:
 
     @classmethod
     def sum_of(cls, several: "list[Strays]", weights: np.ndarray) -> "Strays":
-        """Add several up, each so many times: weights (len(several),)."""
+        """Add several up with weights (len(several),)."""
         parts = (np.stack([getattr(each, field.name) for each in several]) for field in fields(cls))
         return cls(*(np.tensordot(weights, part, axes=1) for part in parts))
 
 
 @dataclass(frozen=True)
 class Sorting:
-    """How a round sorts rows, and what it makes of them.
+    """How a round assigns, maps and clips rows.
 
     Attributes:
-        partition: a region for each component, and perhaps some outside.
-        frames: (center, matrix) of each component in standard coordinates: how its rows are mapped.
-        radius: to which mapped rows are clipped.
+        partition: a region for each component, and perhaps regions outside.
+        frames: (center, matrix) that map each component's rows, in standard coordinates.
+        radius: clip radius of mapped rows.
     """
 
     partition: Cells | ComponentShells
@@ -62,9 +62,9 @@ class Sorting:
     def totals(
         self, rows: np.ndarray, owners: np.ndarray, shares: np.ndarray, takers: np.ndarray | None = None
     ) -> Strays:
-        """Tell what rows (m, d) of weights `shares` (m,) add where they go to, and take away at their `owners` (m,).
+        """Sum what rows (m, d) of weights `shares` (m,) add where assigned, and take away from their `owners` (m,).
 
-        An owner of -1 is no component. `takers` (m,) are the regions that they go to; None: as frames sort them.
+        An owner of -1 is no component. `takers` (m,) are the regions they are assigned to; None: found from the frames.
         """
         k, d = len(self.frames), rows.shape[1]
         mapped = [(rows - center) @ matrix.T for center, matrix in self.frames]
@@ -81,7 +81,7 @@ class Sorting:
         return Strays(counts, sums, moments, everywhere[k:])
 
     def _takers(self, squares: np.ndarray) -> np.ndarray:
-        """Region of each row, of squared lengths (k, m) in the frames."""
+        """Find the region of each row from squared lengths (k, m) in the frames."""
         cells = self.partition if isinstance(self.partition, Cells) else self.partition.cells
         takers = np.asarray(np.argmax(np.array(cells.offsets)[:, None] - squares / 2, axis=0))
         if isinstance(self.partition, Cells):
@@ -92,7 +92,7 @@ class Sorting:
 
 
 def overlapping(mixture: Mixture) -> bool:
-    """Tell whether two components are so close that rows of one may be taken for the other's."""
+    """Decide whether two components are so close that rows of one may be assigned to the other."""
     weights, means, covariances = mixture.arrays
     return any(
         float(gap @ np.linalg.solve(covariances[i] + covariances[j], gap)) < _FAR**2
@@ -105,13 +105,13 @@ def overlapping(mixture: Mixture) -> bool:
 def strays(
     sorting: Sorting, model: Mixture, rows: np.ndarray | None = None, takers: np.ndarray | None = None
 ) -> Strays:
-    """Tell what a partition does to the totals of a model's components.
+    """Compute what a partition does to the totals of a model's components.
 
     Args:
-        sorting: by the partition.
-        model: whose rows they are, in standard coordinates.
-        rows: (k, count, d) that stand for those of each component; None: a Gaussian's.
-        takers: (k * count,) component that each of these is given to; None: as frames sort them.
+        sorting: contains the partition.
+        model: the model whose rows are assigned, in standard coordinates.
+        rows: (k, count, d) rows that represent each component; None: Gaussian ones.
+        takers: (k * count,) component that each of these is assigned to; None: found from the frames.
     """
     weights = model.arrays[0]
     rows = drawn(model, _DRAWN // len(weights)) if rows is None else rows.reshape(-1, rows.shape[-1])
@@ -121,15 +121,15 @@ def strays(
 
 
 def drawn(model: Mixture, each: int, wider: float = 1.0) -> np.ndarray:
-    """Draw so many rows about each component, `wider` times as wide as these: (k each, d); the seed is fixed."""
+    """Draw `each` rows around each component, `wider` times as wide: (k each, d); the seed is fixed."""
     _, means, covariances = model.arrays
     parts = zip(means, _standard(len(means), each, means.shape[1]), covariances, strict=True)
     return np.concatenate([m + wider * z @ np.linalg.cholesky(c).T for m, z, c in parts])
 
 
-@lru_cache(maxsize=2)  # a round asks some ten times for the same
+@lru_cache(maxsize=2)  # a round needs the same rows about ten times
 def _standard(k: int, each: int, d: int) -> np.ndarray:
-    """Draw standard rows, so many about each of k components: (k, each, d)."""
+    """Draw `each` standard Gaussian rows for each of k components: (k, each, d)."""
     rows = np.random.default_rng(0).standard_normal((k, each, d))
     rows.flags.writeable = False
     return rows

@@ -1,8 +1,8 @@
-"""Superclusters and regime: what the public rows alone say about the layout of the components.
+"""Superclusters and regime: the layout of the components as the public rows show it.
 
-Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that
-lie further apart than anything inside them are separated by public single linkage, at no cost. The regime is the way
-that a run takes, from public facts alone, in words that a reader can check.
+Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that are
+further apart than anything inside them are separated by single linkage of public rows, at no cost. The regime is the
+method variant of a run, chosen from public facts, with a reason in words.
 """
 
 import math
@@ -23,41 +23,41 @@ from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.steps import step
 
 _POINTLIKE = 1e-12
-"""A spread below this many public standard deviations is none: the rows are repeated."""
+"""A spread below this many public standard deviations counts as none: the rows are repeated."""
 
 _MOST_POINTS = 2000
-"""Public rows used for the tree; single linkage needs all pairs."""
+"""Most public rows in the tree; single linkage needs all pairs."""
 
 _WIDEST_STEP = 2.0
-"""Values are spread over so many public standard deviations at most: in a column that is nearly always the same, a step
-is many, and would drown the columns that tell clusters apart."""
+"""Repeated values are spread over at most this many public standard deviations: in a nearly constant column a step is
+many, and would hide the columns that distinguish clusters."""
 
 _SEPARATED = 4.0
-"""Components at least this many standard deviations apart can be separated by their own geometry."""
+"""Components at least this many standard deviations apart can be separated by distance."""
 
 _FEW = 5.0
-"""Fewer than this many times log(k) / w_min public rows may miss a component."""
+"""With fewer public rows than this many times log(k) / w_min, a component may be missed."""
 
 _PLENTY = 2.0
-"""Public rows per column, in a component of the smallest weight, from which on public rows alone tell clusters apart
-in all of R^d, and a private subspace is worth nothing."""
+"""With at least this many public rows per column in a component of the smallest weight, public rows distinguish
+clusters in all of R^d, and a private subspace is worth nothing."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Groups:
-    """Public points in standard coordinates and the group of each.
+    """Public points in standard coordinates, and their groups.
 
     Attributes:
-        points: (m', d).
+        points: (m', d), the points.
         labels: group of each point, 0 to the number of groups - 1.
-        units: (groups, d) scale of each column inside each group.
-        separation: smallest distance of public cluster means, in standard deviations; None: too few to judge.
-        overlapping: whether components overlap too much for the subspace route.
-        steps: (d,) distance of neighbouring values of columns that take few of them, 0 of others; points of such
-            columns are spread over a step, so that no value that many rows share looks like a cluster.
-        inside: group of each point where some group lies inside another; (): none does.
-        counted: component of each point, where all columns count and tell them; (): they do not.
+        units: (groups, d), scale of each column inside each group.
+        separation: smallest distance of public cluster means, in standard deviations; None: too few points to judge.
+        overlapping: whether components overlap too much to be located in subspaces.
+        steps: (d,), typical distance of neighbouring values in columns that take few values, 0 in others. Points are
+            spread over a step in such columns, so that a value that many rows share does not look like a cluster.
+        inside: group of each point if some group lies inside another; (): none does.
+        counted: component of each point if all columns are counts and identify it; (): they do not.
     """
 
     points: tuple[tuple[float, ...], ...]
@@ -65,7 +65,7 @@ class Groups:
     units: tuple[tuple[float, ...], ...]
     separation: float | None
     overlapping: bool
-    steps: tuple[float, ...] = (0.0,)  # of all columns, in runs that noted their groups before there were steps
+    steps: tuple[float, ...] = (0.0,)  # for stored groups of runs that are older than this field
     inside: tuple[int, ...] = ()
     counted: tuple[int, ...] = ()
 
@@ -75,40 +75,40 @@ class Groups:
         return len(self.units)
 
     def of(self, group: int) -> np.ndarray:
-        """Points of one group."""
+        """The points of one group."""
         return np.asarray(np.array(self.points)[np.array(self.labels) == group])
 
     def joined(self) -> "Groups":
-        """The same points as one group."""
+        """All points as one group."""
         if self.count == 1:
             return self
         units = row_tuples(np.ones((1, len(self.points[0]))))
         return replace(self, labels=(0,) * len(self.points), units=units)
 
     def in_units_of(self, labels: np.ndarray) -> "Groups":
-        """The same points as one group, in the pooled spreads of columns inside clusters by labels (m',)."""
+        """All points as one group, in pooled sds of columns inside the clusters with labels (m',)."""
         points, share = np.array(self.points), np.eye(labels.max() + 1)[labels]
         off = points - (share.T @ points / share.sum(axis=0)[:, None])[labels]
         spread = np.sqrt((off**2).mean(axis=0))
         return replace(self.joined(), units=(tuple(np.where(spread > _POINTLIKE, spread, 1.0).tolist()),))
 
     def floors(self, owners: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
-        """Covariance floors (k, d) of components that belong to the groups `owners`."""
+        """Give covariance floors (k, d) of components that belong to the groups `owners`."""
         if self.inside:
             return self.flat_floors(len(owners))
         return tuple(tuple(FLOOR * unit**2 for unit in self.units[group]) for group in owners)
 
     def flat_floors(self, k: int) -> tuple[tuple[float, ...], ...]:
-        """Covariance floors (k, d) of k components that may belong to any group, or lie inside another."""
+        """Give covariance floors (k, d) of k components that may belong to any group, or lie inside another."""
         least = self.units_inside().min(axis=0) if self.inside else np.ones(len(self.points[0]))
         return (tuple((FLOOR * least**2).tolist()),) * k
 
     def units_inside(self) -> np.ndarray:
-        """Scales (groups, d) of the groups that lie inside one another."""
+        """Give scales (groups, d) of the groups in `inside`."""
         return _units(np.array(self.points), np.array(self.inside))
 
     def partition(self, scaling: Scaling) -> NearestPoint | Everything:
-        """The group of the nearest public point."""
+        """Make the partition by the group of the nearest public point."""
         if self.count == 1:
             return Everything()
         d = len(self.points[0])
@@ -118,7 +118,7 @@ class Groups:
 @step(title="superclustering")
 @one_thread
 def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
-    """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
+    """Find groups of public rows, and whether components overlap; one group if the tree finds more than k."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
     labels = scale_groups(rows, n_components)
     units, inside = _units(rows, labels), nested_groups(rows, n_components)
@@ -137,9 +137,9 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
 
 
 def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Choose some public rows in standard coordinates, spread over the steps of their columns; and these steps."""
+    """Choose public rows in standard coordinates, spread over the steps of their columns; return the steps, too."""
     rows = scaling.apply(_thinned(public.rows, most))
-    # rows that are there twice are no sign of steps; in one column the two look alike
+    # duplicate rows are no sign of steps; with one column the two cannot be distinguished
     distinct = rows if rows.shape[1] == 1 else np.unique(rows, axis=0)
     steps = np.array([typical_step(column) for column in distinct.T])
     spread = np.minimum(steps, _WIDEST_STEP)
@@ -151,23 +151,23 @@ def _thinned(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Column standard deviations inside each group; groups of under five points use the pooled ones."""
+    """Compute column standard deviations inside each group; groups of under five points use the pooled ones."""
     count = labels.max() + 1
     if count == 1:
         return np.ones((1, rows.shape[1]))
     own = np.array([rows[labels == group].std(axis=0) for group in range(count)])
     sizes = np.bincount(labels, minlength=count)[:, None]
     pooled = np.sqrt((sizes * own**2).sum(axis=0) / len(rows))
-    # equal rows have a spread of rounding errors; in standard coordinates nothing real is that small
+    # the spread of equal rows is rounding error; in standard coordinates no real spread is that small
     pooled = np.where(pooled > _POINTLIKE, pooled, 1.0)
     return np.where((own > _POINTLIKE) & (sizes >= 5), own, pooled)
 
 
 def _separation(rows: np.ndarray, labels: np.ndarray, units: np.ndarray, k: int) -> float | None:
-    """Smallest distance of spherical public clusters over the larger sd, the scatter of means taken out.
+    """Find the smallest distance of spherical public clusters over the larger sd, without the scatter of their means.
 
-    Clusters are found in each group's own units (groups, d), and their distance is measured in them; that of clusters
-    of two groups in the wider unit of each column.
+    Clusters are found in each group's own units (groups, d), and distances are measured in them; between clusters of
+    two groups, in the wider unit of each column.
     """
     m, d = rows.shape
     if k == 1 or m < k * d / 2:
@@ -194,12 +194,12 @@ def _separation(rows: np.ndarray, labels: np.ndarray, units: np.ndarray, k: int)
 @public_value
 @dataclass(frozen=True)
 class Regime:
-    """The way a run takes.
+    """The method variant that a run follows.
 
     Attributes:
-        name: `overlapping`: several public starts in R^d, the private rows choose. `separated-scarce`: private
-            subspaces, public seeds in them. `separated-ample`: public seeds in R^d, no private subspace.
-        reason: why, for a reader.
+        name: `overlapping`: several public starts in R^d, among which the private rows choose. `separated-scarce`:
+            private subspaces with public seeds in them. `separated-ample`: public seeds in R^d, no private subspace.
+        reason: the reason, for a reader.
     """
 
     OVERLAPPING: ClassVar[str] = "overlapping"
@@ -220,16 +220,16 @@ class Regime:
         overlapping: bool,
         counted: bool = False,
     ) -> "Regime":
-        """Tell the regime of a run with k components known beforehand.
+        """Choose the regime of a run whose number of components k is given.
 
         Args:
-            m: public rows.
-            d: columns.
-            k: components.
+            m: number of public rows.
+            d: number of columns.
+            k: number of components.
             smallest_weight: w_min.
-            separation: of public clusters, in standard deviations; None: too few public rows to judge.
-            overlapping: what the superclustering made of it.
-            counted: whether all columns count, and tell components apart.
+            separation: distance of public clusters, in standard deviations; None: too few public rows to judge.
+            overlapping: as `supercluster` found.
+            counted: whether all columns are counts and identify the components.
         """
         if k == 1:
             return cls(cls.OVERLAPPING, "one component: there is nothing to separate")
@@ -254,17 +254,17 @@ class Regime:
 
     @classmethod
     def searching(cls, most: int) -> "Regime":
-        """Tell the regime of a run that finds k: private rows decide what is separated."""
+        """Give the regime of a run that finds k: private rows decide what is separated."""
         return cls(cls.SCARCE, f"the number of components is looked for, up to {most}, among those that lie apart")
 
 
 def _needed(k: int, smallest_weight: float) -> int:
-    """Count the public rows below which a component may be missed: 5 log(k) / w_min."""
+    """Compute the number of public rows below which a component may be missed: 5 log(k) / w_min."""
     return math.ceil(_FEW * math.log(max(k, 2)) / smallest_weight) if k > 1 else 2
 
 
 def advice(m: int, k: int, smallest_weight: float) -> tuple[str, ...]:
-    """Say before anything is spent where public rows are few."""
+    """Warn if public rows are few, before anything is spent."""
     wanted = _needed(k, smallest_weight)
     if m >= wanted:
         return ()

@@ -1,13 +1,13 @@
-"""How many components there are: public seeds propose, counts of private rows between seeds decide.
+"""Find the number of components: public seeds propose, counts of private rows between the seeds decide.
 
-Source: Bie, Kamath and Singhal 2022, algorithm 5 (a split is believed where many rows lie on either side and few
-between), as a joint release. The paper's one-bit test, the least of differences of counts, is no sum over records
-and so no question of the closed list; all counts of a proposal are, at squared sensitivity 2, and tell more.
+Source: Bie, Kamath and Singhal 2022, algorithm 5 (a split is believed if many rows lie on either side and few between),
+as a joint release. The paper's one-bit test, a minimum of differences of counts, is not a sum over records, so no
+question can ask it. All counts of a proposal can be asked, at squared sensitivity 2, and give more information.
 
-Seeds for every number of components are made of public rows in the released subspaces. For each number one `Counts`
-release over `PairBins` shows, for every pair of seeds, how the rows that lie nearest to these two are spread along the
-line between them. A Gaussian cut by two seeds shows no dip there, whatever its covariance and however it was cut (see
-`PairBins`); two components do. The largest number all of whose pairs are apart is taken.
+Seeds for each number of components are made from public rows in the released subspaces. For each number, one `Counts`
+release over `PairBins` shows, for every pair of seeds, how the rows nearest to these two are spread along the line
+between them. A Gaussian cut by two seeds shows no dip there, whatever its covariance and however it was cut (see
+`PairBins`); two components do. The largest number for which all pairs are apart is taken.
 """
 
 import math
@@ -32,47 +32,47 @@ from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import Execution, step
 
 _SURE = 3.0
-"""What is concluded from counts has to hold beyond this many standard deviations of noise and sampling."""
+"""Conclusions from counts must hold with a margin of this many standard deviations of noise and sampling."""
 
 _DIP = 0.5
-"""Two seeds are apart if fewer rows than this share of the lower peak lie somewhere between the peaks ..."""
+"""Two seeds are apart if somewhere between the peaks there are fewer rows than this share of the lower peak ..."""
 
 _CONTACT = 0.06
-"""... or if the middle quarter of the way holds less than this share of the smaller seed's rows, ..."""
+"""... or if the middle quarter of the line has less than this share of the smaller seed's rows, ..."""
 
 _BEYOND = 0.6
-"""... provided that no more than this share of either seed's rows lies beyond the seeds: two seeds close together in a
-wide crowd have few rows between them, too."""
+"""... provided that at most this share of either seed's rows lies beyond the seeds: two seeds close together in a wide
+crowd also have few rows between them."""
 
 _WIDTHS = 1, 2
-"""Bins that are taken together: one, where a dip is narrow, and two, where counts are small against the noise."""
+"""Number of adjacent bins that are added: one for narrow dips, two for counts that are small against the noise."""
 
 _STEPS = 2
-"""Where columns take few values, bins are believed that are this many steps wide: one step can fall between them."""
+"""If columns take few values, dips must be at least this many steps wide: a single step can fall between values."""
 
 _MIDDLE = 2
-"""A dip is looked for within so many bins of the middle: in the middle half of the way between two seeds."""
+"""A dip must be within this many bins of the middle, that is, in the middle half of the line between two seeds."""
 
 _LOOKS = 2
-"""How often clusters and the column scales inside them are found in turn."""
+"""Number of passes that alternate between finding clusters and finding the column scales inside them."""
 
 _LEAST_FREE = 8
 """Column scales inside clusters are estimated from at least this many degrees of freedom."""
 
 _POINTLIKE = 1e-9
-"""A spread below this many public standard deviations is none: the rows are repeated."""
+"""A spread below this many public standard deviations counts as none: the rows are repeated."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _Evidence:
-    """Released counts of one proposal.
+    """The released counts about one proposal.
 
     Attributes:
         counts: (pairs, bins), pairs in the order of `PairBins`.
-        noise: sd of each count.
-        components: how many were proposed.
-        apart: whether every pair of them is apart, and each holds enough rows.
+        noise: noise sd of each count.
+        components: number of components in the proposal.
+        apart: whether every pair is apart, and each component has enough rows.
     """
 
     counts: tuple[tuple[float, ...], ...]
@@ -83,15 +83,15 @@ class _Evidence:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where components are looked for.
+    """Where components are looked for, and the counts that led there.
 
     Attributes:
         n_components: k.
-        groups: of the scale tree, whose units covariance floors follow.
-        located: the same groups in the units in which components are located; None: in their own.
-        subspaces: released directions, or all of R^d; None: not asked yet.
-        seeds: one for each component; None: not made yet.
-        tried: released counts of the numbers of components that were tried.
+        groups: groups of the scale tree, whose units covariance floors follow.
+        located: the same groups in the units in which components are located; None: in their own units.
+        subspaces: released directions, or all of R^d; None: not asked for yet.
+        seeds: one seed for each component; None: not made yet.
+        tried: counts for each number of components that was tried.
     """
 
     n_components: int
@@ -105,15 +105,15 @@ class Placement:
 def search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan, least: float) -> Placement:
     """Find the largest number of components that are all apart, from `plan.most` downwards.
 
-    Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
-    Numbers below the one that is found are not tried, and their share of the budget is not spent.
+    Larger numbers come first: seeds for too few components may cut one of them, and then show nothing. Numbers below
+    the one that is found are not tried, and their share of the budget is not spent.
 
     Args:
         run: begun.
-        scaling: of the standard coordinates.
-        groups: of public rows.
-        plan: of the run.
-        least: private rows of a component, at least.
+        scaling: the standard coordinates.
+        groups: groups of public rows.
+        plan: plan of the run.
+        least: least number of private rows in a component.
     """
     tight = run.at("(by group)")(tighten, groups, plan.most)
     joined = tight if groups.count == 1 else run.at("(all groups as one)")(tighten, groups.joined(), plan.most)
@@ -130,12 +130,12 @@ def search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan, 
 
 
 def _as_grouped(groups: Groups, k: int) -> Groups:
-    """Give the groups that k components lie in; see `_proposal`."""
+    """Give the groups in which k components are looked for; see `_proposal`."""
     return groups if k >= groups.count else groups.joined()
 
 
 def _proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
-    """Say where to look for k seeds: in k directions of each group of the scale tree; in R^d if these are more than k.
+    """Say where to seed k components: in k directions of each tree group, or in R^d if there are more groups than k.
 
     `joined` has the same points as one group.
     """
@@ -152,7 +152,7 @@ def _probe(
     least: float,
     ask: Ask,
 ) -> _Evidence:
-    """Tell whether seeds stand for as many components, each of at least `least` rows.
+    """Test whether each seed represents a component of its own, with at least `least` rows.
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
     """
@@ -166,9 +166,9 @@ def _probe(
 
 
 def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
-    """How far a record moves between each pair of centers, in bins, if every column moves by one step: (pairs,).
+    """Compute how many bins a record moves between each pair of centres if every column moves by one step: (pairs,).
 
-    Rows of whole numbers leave bins empty between one step and the next, and that is no gap between components.
+    Rows of whole numbers leave bins empty between one step and the next, which is no gap between components.
     """
     centers, (_, matrix) = np.array(partition.centers), scaling.standard(partition.frame)
     first, second = np.triu_indices(len(centers), 1)
@@ -178,9 +178,9 @@ def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> 
 
 
 def _apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | float = 0.0) -> bool:
-    """Tell whether k seeds stand for k components, by counts (pairs, bins) with noise of sd `noise`.
+    """Decide whether k seeds represent k components, from counts (pairs, bins) with noise sd `noise`.
 
-    `grain` (pairs,) is that of `_grains`; 0: columns take any value.
+    `grain` (pairs,) comes from `_grains`; 0: columns take any value.
     """
     pairs = list(zip(*np.triu_indices(k, 1), strict=True))
     rows, beyond = np.zeros(k), np.zeros(k)
@@ -199,15 +199,15 @@ def _apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.nda
 
 
 def _touch(row: np.ndarray, noise: float, step: float, smaller: float) -> bool:
-    """Tell whether the middle between two seeds, the smaller of which has `smaller` rows, may be more than empty."""
-    if step > 2:  # its two bins may lie between one step and the next
+    """Decide whether the middle between two seeds may contain rows; the smaller seed has `smaller` rows."""
+    if step > 2:  # both middle bins may lie between one step and the next
         return True
     middle = float(row[PairBins.bins // 2 - 1 : PairBins.bins // 2 + 1].sum())
     return middle + _SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) >= _CONTACT * smaller
 
 
 def _dips(row: np.ndarray, noise: float, step: float) -> bool:
-    """Tell whether some bins near the middle hold fewer rows than `_DIP` of as many bins on either side of them."""
+    """Decide whether bins near the middle have fewer rows than `_DIP` times as many bins on either side."""
     return any(_dips_by(row, noise, width) for width in _WIDTHS if width >= _STEPS * step)
 
 
@@ -225,7 +225,7 @@ def _dips_by(row: np.ndarray, noise: float, width: int) -> bool:
 
 
 def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds) -> PairBins:
-    """The partition of a proposal: distances are those along the span of the seeds, in pooled units of the groups."""
+    """Make the partition of a proposal: distances along the span of the seeds, in pooled units of the groups."""
     sizes = np.bincount(groups.labels, minlength=groups.count)
     unit = np.sqrt(sizes @ np.array(groups.units) ** 2 / sizes.sum())
     centers = np.array(
@@ -245,11 +245,11 @@ def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds)
 @step(title="scales inside clusters")
 @one_thread
 def tighten(groups: Groups, most: int) -> Groups:
-    """Bring the groups to units of the column spreads inside clusters, of which there are at most `most` in all.
+    """Convert the groups to units of the column spreads inside clusters, at most `most` clusters in all.
 
-    The standard deviation of a column in which components lie apart is that of their distance; in such units the other
-    columns are noise that hides it. Clusters need not be the components, only keep to them: a component that is cut
-    is cut along its own long axis, and rounder in the new units. Public points only.
+    If components lie apart in a column, its standard deviation is that of their distance; in such units the other
+    columns are noise that hides the distance. Clusters need not be the components, but must not join them: a component
+    that is cut is cut along its own long axis, and is rounder in the new units. Uses public points only.
     """
     if groups.counted:
         return groups.in_units_of(np.array(groups.counted))

@@ -1,4 +1,4 @@
-"""Whether what the last round measured can be relied on: the same for every way to a last round."""
+"""Judge whether the last round's measurements can be relied on, in every regime."""
 
 import math
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture.rounds import UNTRUSTED
 
 _MOVED, _QUIET = 1.25, 0.5
-"""A component is on its way if the last round moved its mean by more than so many standard deviations, or a variance by
-more than such a power of e, where the spectral noise of the round before was below the second number: then it is not
-that noise which was undone."""
+"""A component is still moving if the last round moved its mean by more than the first number of standard deviations, or
+the log of a variance by more than that, although the spectral noise of the round before was below the second number:
+then the move did not merely undo that noise, ..."""
 
 _ANYHOW = 2.3
-"""... or by more than this, whatever the noise: of ninety sound components of 170 rows in five and ten columns, which
-were measured in one round, none was moved by 2."""
+"""... or if it moved by more than this, whatever the noise: of ninety sound components of 170 rows in five and ten
+columns, measured in one round, none was moved by 2."""
 
 _ONE_MORE = 1.0
-"""A round that moved a component further than this, in the same units, is worth one more before the last."""
+"""If a round moved a component further than this, in the same units, one more round before the last is worthwhile."""
 
 _FEW_COLUMNS = 10
-"""In more columns both are larger, as the root of their number: what few public rows miss adds up over columns, though
-it brings no row to another component."""
+"""With more columns than this, limits grow as the root of their number: errors of few public rows add up over columns,
+without moving rows to another component."""
 
 LOUD = "noise is larger than the covariances of a component: trust weights, means and scale only"
 
@@ -41,25 +41,26 @@ _EMPTY = "a component holds so few private rows that the noise may hide them all
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong with a last round, in words, and the spectral noise in each whitened covariance."""
+    """Warnings about a last round, and the spectral noise in each whitened covariance."""
 
     noise: tuple[float, ...]
     warnings: tuple[str, ...]
 
     @property
     def sound(self) -> bool:
-        """Nothing is wrong."""
+        """Whether there are no warnings."""
         return not self.warnings
 
     @classmethod
     def of(cls, last: Round, kind: str, asks: tuple[Ask, ...], loud: str = LOUD) -> "Verdict":
-        """Judge a round.
+        """Judge a last round.
 
         Args:
-            last: of the run.
-            kind: of the covariances that are released.
-            asks: of the rounds up to this one, each from the estimate before it; one alone may move components.
-            loud: what is said where noise is larger than the covariances.
+            last: the last round.
+            kind: type of the released covariances.
+            asks: asks of the rounds up to this one, each from the estimate before; a single round is expected to move
+                components.
+            loud: warning if the noise is larger than the covariances.
         """
         noise = last.noise(kind)
         louder = math.sqrt(asks[-1].rho / asks[-2].rho) if len(asks) > 1 else math.inf
@@ -69,19 +70,19 @@ class Verdict:
 
 
 def on_its_way(before: Round, kind: str) -> bool:
-    """Tell whether a round of covariances of that type moved a component so far that the next one will, too.
+    """Decide whether a round moved a component so far that the next one will, too.
 
-    Then its own noise is not what moved it: that, and what is still wrong, would move it in the next.
+    A move that far is not due to the round's own noise; that noise, and the remaining error, would move it again.
     """
     return _moving(before, before.noise("full" if kind == "auto" else kind), _ONE_MORE * _reach(before))
 
 
 def _moving(found: Round, noise: Sequence[float], limit: float) -> bool:
-    """Tell whether a round moved a component further than spectral noise of that size explains, for each component."""
+    """Decide whether a round moved a component further than the spectral noise of each component explains."""
     anyhow = _ANYHOW * _reach(found)
     return any(far > (limit if own < _QUIET else anyhow) for far, own in zip(found.moved, noise, strict=True))
 
 
 def _reach(found: Round) -> float:
-    """Tell by how much larger limits are in so many columns."""
+    """Compute the factor by which the number of columns raises the limits."""
     return max(1.0, math.sqrt(len(found.mixture.means[0]) / _FEW_COLUMNS))

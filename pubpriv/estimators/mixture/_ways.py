@@ -1,4 +1,4 @@
-"""Which plans a run of the default method may follow: public facts leave several open, released answers decide."""
+"""The plans that a run of the default method may follow: public facts leave several, released answers decide."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from pubpriv.privacy.budgets import Purse
 
 @dataclass(frozen=True)
 class Ways:
-    """What is known of a run before anything is asked.
+    """The facts about a run that are known before anything is asked.
 
     Attributes:
-        settings: of the run.
-        purse: the method's share.
-        n: private rows.
-        m: public rows.
-        groups: of public rows.
+        settings: settings of the run.
+        purse: purse of the method.
+        n: number of private rows.
+        m: number of public rows.
+        groups: groups of public rows.
         crowd: see `Outline`.
     """
 
@@ -36,27 +36,27 @@ class Ways:
 
     @property
     def most(self) -> int:
-        """Count the components, or the most that there may be."""
+        """Number of components, or the most that there may be."""
         return min(self.settings.most, self.m)
 
     @property
     def looked_for(self) -> int:
-        """The most components that are looked for; 0: k is known."""
+        """Most components to look for; 0: k is known."""
         return self.most if self.settings.known is None and self.most > 1 else 0
 
     @cached_property
     def coverage(self) -> dict[str, Ask]:
-        """What may be asked before clustering, by name and in order; it is the same in all plans."""
+        """Asks that may come before clustering, by name and in order; they are the same in all plans."""
         names = coverage_questions(self.purse, self.n, self.most, self.crowd)
         return dict(zip(names, self.plan(self.most, Regime.SCARCE, names)[0].coverage, strict=True))
 
     @property
     def likely_coverage(self) -> tuple[str, ...]:
-        """What is asked before clustering, by name, where the public rows lack nothing."""
+        """Names of the questions asked before clustering if the public rows lack nothing."""
         return tuple(name for name in self.coverage if name != ABSENT)
 
     def plan(self, k: int, regime: str, coverage: tuple[str, ...]) -> tuple[MixturePlan, Ladder | None]:
-        """Make the plan for k components once it is known what was asked before clustering."""
+        """Make the plan for k components, given which questions were asked before clustering."""
         if (k, regime, coverage) not in self._plans:
             groups, kind = self.groups, self.settings.covariance_type
             sizes = self.purse, self.n, len(groups.points[0]), k, regime, kind, self.looked_for, groups.count
@@ -66,17 +66,17 @@ class Ways:
 
     @cached_property
     def _plans(self) -> dict[tuple[int, str, tuple[str, ...]], tuple[MixturePlan, Ladder | None]]:
-        """Plans that were made."""
+        """Plans made so far."""
         return {}
 
     def questions(self) -> Iterator[tuple[Question, ...]]:
-        """Every plan that answers may lead to; of numbers of components the least and the most.
+        """List every plan that answers may lead to, for the least and the largest number of components.
 
-        Plans share the objects of questions that they have in common.
+        Plans share the question objects that they have in common.
         """
         shared: dict[Question, Question] = {}
         names = tuple(self.coverage)
-        # answers end this part early; with support, whatever it says
+        # answers may end this part early, but support is asked in any case
         asked = [names[:count] for count in range(len(names) + 1) if count or SUPPORT not in names]
         regimes = (Regime.SCARCE,) if self.looked_for else (Regime.SCARCE, Regime.AMPLE, Regime.OVERLAPPING)
         numbers = {1, self.most} if self.looked_for else {self.most}

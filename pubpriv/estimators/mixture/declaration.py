@@ -1,4 +1,4 @@
-"""A Gaussian mixture of a private table."""
+"""Declaration of `estimate_mixture` for commands, flows, plans and audits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
 
 
 def _whole_case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
-    """The case of all rows together."""
+    """Make the case of all rows together."""
     from pubpriv.estimators.mixture._forecast import KssuCase, MixtureCase
     from pubpriv.estimators.planning import Size
 
@@ -44,14 +44,14 @@ def _whole_case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
 
 
 def _checked(settings: MixtureSettings, public: PublicTable) -> PublicTable:
-    """Public rows that can seed the components."""
+    """Return public rows that can seed the components."""
     from pubpriv.estimators.mixture.driver import checked_public
 
     return checked_public(public, public.columns, settings)
 
 
 def _check_law(settings: MixtureSettings, public: PublicTable, n_private: int, budget: Budget) -> None:  # noqa: ARG001
-    """The paper's methods have the noise of the paper; no run is too small to be tried."""
+    """Refuse reference methods if the noise would not be Gaussian; no run is refused for being too small."""
     from pubpriv.estimators.asks import gaussian_only
 
     if settings.method != "auto":
@@ -59,7 +59,7 @@ def _check_law(settings: MixtureSettings, public: PublicTable, n_private: int, b
 
 
 def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
-    """Public rows that may have missed a component; of a number that is looked for nothing can be said yet."""
+    """Warn if public rows may have missed a component; not possible if the number of components is looked for."""
     from pubpriv.estimators.mixture._supercluster import advice
 
     if settings.method == KSSU or (settings.known is None and settings.min_weight is None):

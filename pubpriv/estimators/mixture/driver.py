@@ -1,7 +1,7 @@
-"""The default mixture driver: which step follows which, and what becomes of the answers.
+"""The default mixture driver: the order of the steps, and how their answers make the estimate.
 
-Source: Bie, Kamath and Singhal 2022, section C, rebuilt: their ideas (superclusters and private PCA separate,
-public points seed, private answers measure) with joint releases that make them private, see `docs/errata.md`.
+Source: Bie, Kamath and Singhal 2022, section C, rebuilt: their ideas (superclusters and private PCA separate, public
+points seed, private answers measure) with joint releases that make them private; see `docs/errata.md`.
 """
 
 from dataclasses import dataclass, replace
@@ -60,34 +60,32 @@ def estimate_mixture(
         public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no rows, with the
             method `kssu`.
         curator: the run; see `Curator`.
-        n_components: k, at most the number of public rows; `auto`, or None: the number that predicts best, but all
-            that lie apart; `apart`: as many as lie apart.
+        n_components: k, at most the number of public rows; `auto`, or None: the number that predicts best, at least as
+            many as lie apart; `apart`: as many as lie apart.
         max_components: most components that a run may find by itself.
-        method: `auto`; `kssu`, which takes k, a bound and no public rows; or one of the paper's: `bks-scarce`,
+        method: `auto`; `kssu`, which needs k and a bound and takes no public rows; or one of the paper's: `bks-scarce`,
             `bks-ample`.
-        constants: of the paper's methods: `practical` or `paper`.
+        constants: for the paper's methods: `practical` or `paper`.
         covariance_type: `full`, `diag`, `spherical` or `auto`.
-        min_weight: smallest weight of a component that has to be found; None: 1 / k.
-        bound: of `kssu`: every row lies within this of zero in every column. One that lies further out is in no
-            component.
-        budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
-        runner: who runs the steps.
+        min_weight: smallest weight of a component that must be found; None: 1 / k.
+        bound: for `kssu`: every row lies within this of zero in every column. A row further out is in no component.
+        budget: what this estimate may spend, in the run's kind, or as text (`zcdp:0.1`); None: all that is left.
+        runner: runs the steps.
 
     Returns:
-        Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
-        False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, where
-        components share too many rows to be separated or one holds hardly any, and where noise is larger than the
-        covariances.
+        Components by decreasing weight, in the data's own units, with privacy statement, errors and diagnostics.
+        `converged` is False if the model does not fit the private rows (`diagnostics["misfit"]`), if it is the public
+        one, if components share too many rows to be separated or one has almost no rows, or if the noise is larger than
+        the covariances.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
-        NoAnswer: by `kssu`, where no rows were found within the bound.
+        NoAnswer: `kssu` found no rows within the bound.
         PrivateStepFailed: after a charge; run the same release id again.
 
-    Where the table tells groups apart (`PrivateTable.by`), each has weights of its own: six tenths of the budget are
-    for them.
+    If the table has groups (`PrivateTable.by`), each group gets its own weights, from six tenths of the budget.
 
-    Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+    Privacy: the sum of the prices in the plan, which is at most the method's share of the run.
 
     Example:
         >>> import numpy as np, pubpriv as pp
@@ -118,7 +116,7 @@ def estimate_mixture(
 def _whole(
     rows: PublicTable, curator: Curator, settings: MixtureSettings, budget: BudgetLike | None, runner: Runner
 ) -> MixtureEstimate:
-    """A mixture of all rows together; see `estimate_mixture`."""
+    """Estimate a mixture of all rows together; see `estimate_mixture`."""
     method = settings.method
     configuration = settings.configuration() | {"columns": list(curator.columns)}
     if method != "auto":
@@ -130,7 +128,7 @@ def _whole(
     scene, ways, covered = survey(run, rows, settings, purse)
     course = choose_course(scene, ways, covered.asked)
     curator.expect(course.surely)
-    # while noise is drawn; a ladder may end with another number of components
+    # runs while noise is drawn; with a ladder, the number of components is not known yet
     public = None if course.ladder else run(public_model, scene.rows, scene.scaling, course.plan.n_components)
     last, shape, climbed, plan = measure_components(scene, course)
     course = replace(course, plan=plan)
@@ -139,7 +137,7 @@ def _whole(
     last = model.last
     known = course.layout, plan, course.regime, last, shape
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
-    # the rounds may have walked to rows that no public row is near: then counts agree with the model
+    # the rounds may have moved components to rows without public rows near: then the counts agree with the model
     mended = (_EXPLAINED,) if model.fit.explains and not covered.complete else ()
     facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
     if model.guard.clear:
@@ -153,7 +151,7 @@ def _whole(
 
 @dataclass(frozen=True)
 class _Judged:
-    """The model that is released, that of the public rows, and what was released of both."""
+    """The released model, the model of the public rows, and the answers about both."""
 
     chosen: Mixture
     fallback: Mixture
@@ -165,7 +163,7 @@ class _Judged:
 def _judged(
     scene: Scene, course: Course, last: Round, shape: Shape, noise: tuple[float, ...], public: Mixture | None
 ) -> _Judged:
-    """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
+    """Let the private rows choose between the measured and the public model, and test whether the choice fits."""
     run, scaling, plan = scene.run, scene.scaling, course.plan
     public = public or run(public_model, scene.rows, scaling, len(last.counts))
     fallback = shaped(public, scene.covariance_type, scaling)
@@ -202,6 +200,6 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
 
 @step(title="weight counting")
 def _count_weights(last: Round) -> tuple[float, ...]:
-    """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
+    """Compute mixing weights from the released counts of a round, summing to one; post-processing, free."""
     counts = np.array(last.counts)
     return tuple((counts / counts.sum()).tolist())

@@ -1,4 +1,4 @@
-"""Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
+"""Models of the public rows: the model that the private one has to beat, and public starts."""
 
 import warnings
 from functools import lru_cache
@@ -24,17 +24,18 @@ _CANDIDATES: tuple[_FitShape, ...] = (
 """Covariance shapes and floors among which cross-validation chooses the public model."""
 
 _START_SETTINGS: tuple[_FitShape, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
-"""As many as `plan.STARTS`."""
+"""Settings of the public starts, as many as `_plan._STARTS`."""
 
 _UNCORRELATED = 0.05
-"""Part of a variance that is added to the diagonal of a pooled correlation matrix, so that it can be inverted."""
+"""Share of the variances that is added to the diagonal of a pooled correlation matrix, to make it invertible."""
 
 _TRIES = 5
-"""Starts of each public fit from which a rung starts."""
+"""Number of k-means starts of each public fit that a rung starts from."""
 
 _FOLDS = 5
 _MOST_ROWS = 5000
-"""Public rows that are fitted; more add nothing that the private rows would not say better."""
+"""Folds of the cross-validation, and most public rows that are fitted: with more, private rows are the better
+source."""
 
 
 @step(title="public model")
@@ -42,8 +43,8 @@ _MOST_ROWS = 5000
 def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
     """Return the best of `_CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them.
 
-    Where all columns count, it is that of their clusters: on heaps of equal rows the densities of Gaussians are without
-    limit, and the narrowest model wins.
+    If all columns are counts, it is the model of their clusters: with many equal rows, Gaussian densities are
+    unbounded, and the narrowest model would win.
     """
     rows = _rows(public, scaling)
     counted = count_clusters(rows, n_components)
@@ -54,7 +55,7 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
         return _fit(rows, n_components, settings[0], n_init=20)
     folds = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
     few = set(settings) <= set(_FEW)
-    n_init = 1 if few else 3  # these two differ by more than their starts
+    n_init = 1 if few else 3  # these two differ more than their starts do
 
     def held_out(setting: _FitShape) -> float:
         models = [(_fitted(rows[folds != f], n_components, setting, n_init), rows[folds == f]) for f in range(_FOLDS)]
@@ -64,7 +65,7 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
 
 
 def _of_clusters(rows: np.ndarray, labels: np.ndarray, steps: np.ndarray) -> Mixture:
-    """A mixture of clusters of rows (m, d) by labels (m,), with variances that no row a step (d,) off contradicts."""
+    """Make a mixture from clusters of rows (m, d) by labels (m,), with variances that allow rows one step (d,) away."""
     share = np.eye(labels.max() + 1)[labels]
     sizes = share.sum(axis=0)
     means = share.T @ rows / sizes[:, None]
@@ -77,7 +78,7 @@ def _of_clusters(rows: np.ndarray, labels: np.ndarray, steps: np.ndarray) -> Mix
 @step(title="public starts")
 @one_thread
 def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, ...]:
-    """Return public fits in R^d of several shapes, from which private rounds start when components overlap."""
+    """Fit several shapes to public rows in R^d, from which private rounds start if components overlap."""
     rows = _rows(public, scaling)
     return tuple(_fit(rows, n_components, setting, n_init=20) for setting in _START_SETTINGS)
 
@@ -85,16 +86,16 @@ def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> t
 @step(title="public start")
 @one_thread
 def pooled_start(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
-    """Return a public fit whose components share their correlations; see `_pooled`."""
+    """Fit public rows with components that share their correlations; see `_pooled`."""
     return _pooled(_rows(public, scaling), n_components, _TRIES)
 
 
 @step(title="public starts")
 @one_thread
 def rung_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, Mixture]:
-    """Start a few private rounds: from correlations that components share, and from full covariances, held wide.
+    """Make two starts of a few private rounds: with shared correlations, and with full covariances and a high floor.
 
-    What the public rows say of either shows little of where rounds lead from it: the private rows choose.
+    How well a start fits the public rows says little about where rounds lead from it, so the private rows choose.
     """
     rows = _rows(public, scaling)
     return _pooled(rows, n_components, _TRIES), _fit(rows, n_components, ("full", 16 * FLOOR), _TRIES)
@@ -103,7 +104,7 @@ def rung_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tup
 def _pooled(rows: np.ndarray, n_components: int, n_init: int) -> Mixture:
     """Fit column variances inside the components, and one correlation matrix for all of them.
 
-    Full covariances of a few rows each mislead the rounds that start from them; what the components share does not.
+    Full covariances from a few rows each mislead the rounds that start from them; a shared matrix does not.
     """
     weights, means, covariances = _fit(rows, n_components, ("diag", 4 * FLOOR), n_init).arrays
     spreads = np.sqrt(np.einsum("kii->ki", covariances))
@@ -123,11 +124,11 @@ def _fit(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> Mixture:
 
 
 def _fitted(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public.
+    """Run EM on public rows (m, d) with floored covariances; the seed is fixed, so the result is public.
 
     Starts are k-means clusters of the rows as they are and, for `diag`, of the rows in units of the column spreads
-    inside the components that were found: where components lie apart in one column, its standard deviation is that of
-    their distance, and the other columns drown it.
+    inside the components found first: if components lie apart in one column, its standard deviation is that of their
+    distance, and the other columns would outweigh it.
     """
     kind, floor = setting
     fitted = _climbed(rows, k, setting, n_init=n_init)
@@ -144,7 +145,7 @@ def _fitted(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> tuple[
 
 
 def _climbed(rows: np.ndarray, k: int, setting: _FitShape, **starts: Any) -> Any:
-    """scikit-learn's mixture of the rows."""
+    """Fit scikit-learn's mixture to the rows."""
     from sklearn.mixture import GaussianMixture
 
     kind, floor = setting
@@ -152,17 +153,17 @@ def _climbed(rows: np.ndarray, k: int, setting: _FitShape, **starts: Any) -> Any
     if "means_init" not in starts:
         _start_as_before(model, rows)
     with warnings.catch_warnings():
-        # few public rows: not converging, or repeated points, is expected and judged by likelihood
+        # with few public rows, non-convergence or repeated points are expected, and judged by likelihood
         warnings.simplefilter("ignore")
         return model.fit(rows)
 
 
 def _start_as_before(model: Any, rows: np.ndarray) -> None:
-    """Have scikit-learn's mixture start from clusters that it would else find anew: the same bits in less time.
+    """Start scikit-learn's mixture from cached clusters that it would otherwise compute again: same bits, less time.
 
-    They follow from rows, numbers and seed alone, whatever shapes and floors are tried.
+    The clusters depend on rows, numbers and seed only, whatever shapes and floors are tried.
     """
-    if not hasattr(model, "_initialize"):  # its own business: a later version may do without, and takes longer
+    if not hasattr(model, "_initialize"):  # a private method: without it, the fit takes longer
         return
     k, count, content = model.n_components, model.n_init, np.asarray(rows, dtype=np.float64).tobytes()
     number = iter(range(count))
@@ -173,9 +174,9 @@ def _start_as_before(model: Any, rows: np.ndarray) -> None:
     model._initialize_parameters = start
 
 
-@lru_cache(maxsize=_FOLDS + 1)  # those of all folds, which each of the candidates asks for in turn
+@lru_cache(maxsize=_FOLDS + 1)  # holds all folds, which every candidate uses
 def _first_clusters(content: bytes, shape: tuple[int, ...], k: int, count: int) -> list[np.ndarray]:
-    """Find the labels (m,) of each of `count` starts, of the bytes of float64 rows."""
+    """Find the labels (m,) of each of `count` starts, for the bytes of float64 rows."""
     from sklearn.cluster import KMeans
 
     rows, generator = np.frombuffer(content).reshape(shape), np.random.RandomState(0)
@@ -183,7 +184,7 @@ def _first_clusters(content: bytes, shape: tuple[int, ...], k: int, count: int) 
 
 
 def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: int) -> dict[str, np.ndarray]:
-    """A start with column variances: k-means clusters of the rows as they are `seen` in other units."""
+    """Make a start with column variances from k-means clusters of the rows in other units, `seen`."""
     share = np.eye(k)[k_means(seen, k, n_init)]
     members = share.sum(axis=0) + 1e-9
     means = share.T @ rows / members[:, None]
@@ -197,11 +198,11 @@ def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:
 
 
 _FEW: tuple[_FitShape, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
-"""What remains of the candidates where there are fewer rows than half the means have coordinates."""
+"""The candidates that remain if there are fewer rows than half the coordinates of all means."""
 
 
 def _estimable(setting: _FitShape, m: int, d: int, k: int) -> bool:
-    """Tell whether four fifths of the rows can hold k components of this shape at all."""
+    """Decide whether four fifths of the rows suffice to fit k components of this shape."""
     if m * (_FOLDS - 1) // _FOLDS <= k:
         return setting[0] == "spherical"
     return m >= k * d / 2 or setting in _FEW

@@ -1,4 +1,4 @@
-"""Rounds: what one asks, how loud its answer is, and how many are worth their share of the budget.
+"""Rounds: the question of a round, the noise of its answer, and the number of rounds worth their share of the budget.
 
 A round gives each record to its likeliest component under the last estimate, and measures all components again.
 """
@@ -13,14 +13,14 @@ from pubpriv.estimators.asks import Ask, Blank, Worth
 from pubpriv.estimators.mixture._linear import clip_radius
 
 _SETTLING, _SHARES, _SETTLES = 2, (Fraction(1, 100), Fraction(2, 100)), 0.4
-"""So many rounds come before those that measure, where public rows may have placed components badly: they only bring
-components to the rows that are theirs. Each takes the least of these shares at which its spectral noise is below the
-last number, in units of a component's variance; if there is none, they are left out."""
+"""Number of rounds before the measuring ones, for the case that public rows placed components badly: they only move
+components to their rows. Each has the smallest of these shares at which its spectral noise is below the last number, in
+units of a component's variance; if there is none, these rounds are left out."""
 
 _FIRST_ROUND = Fraction(1, 5)
 _TWO_ROUNDS_BELOW = 1.0
-"""A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
-component's variance; above, one round gets all."""
+"""A first round with a fifth of the budget is worthwhile if its spectral noise is below this, in units of a
+component's variance; otherwise a single round gets everything."""
 
 UNTRUSTED = 1.5
 """Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
@@ -30,17 +30,17 @@ CROWD = Fraction(22, 10)
 
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
 _SPHERICAL_REACH = 1.15
-"""Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
+"""Factor on the clip radius of spherical rounds: components need not be as round as assumed."""
 
 GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
-"""Shares of counts, sums and second moments in a round: 2 % less for moments costs 1.2 % of noise there and takes
+"""Shares of counts, sums and second moments in a round: 2 % less for moments increases their noise by 1.2 % and takes
 23 % off the noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
 
 
 def settling_rounds(
     worth: Worth, d: int, count: float, covariance_type: str, blank: Blank
 ) -> dict[str, tuple[Fraction, Blank]]:
-    """Run the rounds before those that measure, if they cost next to nothing; for arguments see `measuring_rounds`."""
+    """Plan the rounds before the measuring ones, if they cost next to nothing; for arguments see `measuring_rounds`."""
     for share in _SHARES:
         if spectral_noise(worth(float(share)), d, count, covariance_type) < _SETTLES:
             return {f"settle-{number}": (share, blank) for number in range(1, _SETTLING + 1)}
@@ -50,14 +50,14 @@ def settling_rounds(
 def measuring_rounds(
     left: Fraction, worth: Worth, d: int, count: float, covariance_type: str, blank: Blank
 ) -> dict[str, tuple[Fraction, Blank]]:
-    """Run the last rounds on what is left of the budget: two where the noise of the first is small enough for it.
+    """Plan the last rounds on what is left of the budget: two if the noise of the first is small enough.
 
     Args:
-        left: share of the budget.
-        worth: rho of a round, mu^2 / 2, by its share of the whole budget.
-        d: columns.
-        count: private rows of a component.
-        covariance_type: as `MixtureSettings` has it.
+        left: share of the budget that is left.
+        worth: gives rho of a round, mu^2 / 2, for its share of the whole budget.
+        d: number of columns.
+        count: number of private rows in a component.
+        covariance_type: as in `MixtureSettings`.
         blank: makes the question of a round.
     """
     noise = spectral_noise(worth(float(_FIRST_ROUND * left)), d, count, covariance_type)
@@ -67,7 +67,7 @@ def measuring_rounds(
 
 
 def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
-    """Return spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
+    """Return the spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     if covariance_type == "spherical":
         return round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
@@ -75,14 +75,14 @@ def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "ful
 
 
 def spectral_factor(covariance_type: str, d: int) -> float:
-    """Return spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
+    """Return the spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
     if covariance_type == "spherical":
         return 1.0
     return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
 
 
 def round_radius(covariance_type: str, d: int) -> float:
-    """Clip radius of whitened records in a round."""
+    """Give the clip radius of whitened records in a round."""
     return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
 
 
@@ -92,9 +92,9 @@ def round_question(
     """Return the question of a round: count, sum, second moment (spherical: squared norm) of each component's records.
 
     Args:
-        covariance_type: as `MixtureSettings` has it.
-        regions: which record is whose; more than there are components where some records are no component's, of which
-            nothing but the number is asked.
+        covariance_type: as in `MixtureSettings`.
+        regions: assign records to components; more regions than components if some records are in no component, and of
+            those only the number is asked.
         frames: whiten the records of each component.
         ask: the price.
     """

@@ -1,8 +1,8 @@
 """Precondition: public location and scale of every column, so that nothing later depends on units.
 
-Source: the idea of Bie, Kamath and Singhal 2022, algorithm 1, in its weakest and most robust form: a diagonal
-map from public rows, and more only where public clusters are narrow (`narrow`). It costs nothing, and it defines the
-covariance floor.
+Source: the idea of Bie, Kamath and Singhal 2022, algorithm 1, in its weakest and most robust form: a diagonal map from
+public rows, and a full one only if public clusters are narrow (`_narrow`). It costs nothing, and defines the covariance
+floor.
 """
 
 from dataclasses import dataclass, replace
@@ -20,19 +20,20 @@ from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
 FLOOR = 0.0025
-"""Every covariance is regularised to at least this many public variances of each column."""
+"""Every covariance has at least this many public variances of each column."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Scaling:
-    """u = (x - location) / scale, column by column; or S^-1 of that.
+    """The map u = (x - location) / scale, column by column; or S^-1 of that.
 
     Attributes:
         location: public means.
-        scale: public standard deviations; of a column that is constant in the public rows the step of the others, or 1.
-        notes: what a reader should know of columns that are constant or computed from others.
-        shape: (d, d) S, where components are narrow along directions across the columns; (): the identity.
+        scale: public standard deviations; for a column that is constant in the public rows, the step of the others, or
+            1.
+        notes: notes for the reader about columns that are constant or computed from others.
+        shape: (d, d) S, if components are narrow along directions across the columns; (): the identity.
     """
 
     location: tuple[float, ...]
@@ -41,17 +42,17 @@ class Scaling:
     shape: tuple[tuple[float, ...], ...] = ()
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows (m, d) in standard coordinates."""
+        """Convert rows (m, d) to standard coordinates."""
         rows = (rows - np.array(self.location)) / np.array(self.scale)
         return np.asarray(rows @ np.linalg.inv(self.shape).T if self.shape else rows)
 
     def restore(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows (m, d) of standard coordinates in the table's own units: the inverse of `apply`."""
+        """Convert rows (m, d) from standard coordinates to the table's own units: the inverse of `apply`."""
         rows = rows @ np.array(self.shape).T if self.shape else rows
         return np.asarray(np.array(self.location) + np.array(self.scale) * rows)
 
     def straight(self, mixture: Mixture) -> Mixture:
-        """Return a mixture of standard coordinates in those of columns, where each is (x - location) / scale."""
+        """Convert a mixture from standard coordinates to those of columns, each (x - location) / scale."""
         if not self.shape:
             return mixture
         weights, means, covariances = mixture.arrays
@@ -59,31 +60,31 @@ class Scaling:
         return Mixture.of(weights, means @ shape.T, shape @ covariances @ shape.T)
 
     def undo(self, mixture: Mixture) -> Mixture:
-        """Return a mixture of standard coordinates in the table's own units."""
+        """Convert a mixture from standard coordinates to the table's own units."""
         weights, means, covariances = self.straight(mixture).arrays
         scale = np.array(self.scale)
         return Mixture.of(weights, np.array(self.location) + scale * means, np.outer(scale, scale) * covariances)
 
     def with_one_scale(self) -> "Scaling":
-        """Return the public means, and one scale for all columns: balls stay balls."""
+        """Give a scaling with the public means and one scale for all columns, so that balls stay balls."""
         scale = np.array(self.scale)
         return replace(self, scale=(float(np.sqrt((scale**2).mean())),) * len(scale))
 
     def frame(self, center: np.ndarray, matrix: np.ndarray) -> Frame:
-        """Return the frame z = matrix (u - center) as a map of the table's own units."""
+        """Give the frame z = matrix (u - center) as a map of the table's own units."""
         matrix = matrix @ np.linalg.inv(self.shape) if self.shape else matrix
         return Frame.of(self.restore(center), matrix / np.array(self.scale))
 
     def standard(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """Return (center, matrix) of `frame` in standard coordinates: the inverse of `frame`."""
+        """Give (center, matrix) of `frame` in standard coordinates: the inverse of `frame`."""
         center, matrix = frame.dense()
         matrix = matrix * np.array(self.scale)
         return self.apply(center), matrix @ np.array(self.shape) if self.shape else matrix
 
     def cells(self, mixture: Mixture) -> Cells:
-        """Return each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2.
+        """Make the cells of the likeliest component: frames that whiten, offsets log w - log det(Sigma)/2.
 
-        Frames are triangular: a scan takes less time with them than with symmetric ones, and a ledger half the bytes.
+        Frames are triangular: they make a scan faster than symmetric ones, and need half the bytes in a ledger.
         """
         weights, means, covariances = mixture.arrays
         frames = tuple(self.frame(m, _inverse_root(c)) for m, c in zip(means, covariances, strict=True))
@@ -93,9 +94,9 @@ class Scaling:
 
 @step(title="precondition")
 def precondition(public: PublicTable, clusters: int = 0) -> Scaling:
-    """Return the scaling of public rows (m, d), with a note on every constant or collinear column.
+    """Compute the scaling from public rows (m, d), with a note on every constant or collinear column.
 
-    It has a `shape` where rows are in at most so many `clusters`, and these are narrow; 0: column by column only.
+    It has a `shape` if the rows form narrow clusters, at most `clusters` of them; 0: column by column only.
     """
     rows = public.rows
     with np.errstate(over="ignore", invalid="ignore"):
@@ -128,7 +129,7 @@ def precondition(public: PublicTable, clusters: int = 0) -> Scaling:
 
 
 def _shape(rows: np.ndarray, singular: np.ndarray, clusters: int) -> tuple[tuple[float, ...], ...]:
-    """Give the shape of clusters in the columns that take many values and are not `singular`; see `Scaling`."""
+    """Find the shape of clusters in the columns that take many values and are not `singular`; see `Scaling`."""
     distinct = np.unique(rows, axis=0)
     smooth = np.flatnonzero(
         [not bad and not typical_step(column) for column, bad in zip(distinct.T, singular, strict=True)]
@@ -142,13 +143,13 @@ def _shape(rows: np.ndarray, singular: np.ndarray, clusters: int) -> tuple[tuple
 
 
 def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
-    """Columns that the columns before them determine; none where there are fewer rows than columns."""
+    """List columns that the columns before them determine; none if there are fewer rows than columns."""
     if len(rows) <= rows.shape[1]:
         return []
     varying, least = np.flatnonzero(~constant), 1e-8 * np.sqrt(len(rows))
     residuals = np.abs(np.diag(np.linalg.qr(rows[:, varying], mode="r")))
     if (residuals > 2 * least).all():
-        return []  # as nearly always, and seen at once
+        return []  # the usual case, found quickly
     found: list[int] = []
     kept: list[int] = []
     for j in varying:
@@ -164,7 +165,7 @@ def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
 
 
 def _inverse_root(covariance: np.ndarray) -> np.ndarray:
-    """Give the lower triangular L^-1 of a positive definite C = L L'."""
+    """Compute the lower triangular L^-1 of a positive definite C = L L'."""
     from scipy.linalg import solve_triangular
 
     root = np.linalg.cholesky(covariance)

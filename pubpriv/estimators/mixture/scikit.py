@@ -1,4 +1,4 @@
-"""`PrivateGaussianMixture`: the mixture estimate in the manner of scikit-learn.
+"""`PrivateGaussianMixture`: the mixture estimate with scikit-learn's interface.
 
 This module loads scikit-learn; `import pubpriv` does not load this module.
 """
@@ -22,7 +22,7 @@ from pubpriv.privacy.budgets import BudgetLike
 
 
 def _signature() -> inspect.Signature:
-    """Make the constructor's signature, which scikit-learn reads: `MixtureSettings`, and the budget."""
+    """Make the constructor's signature, which scikit-learn reads: the `MixtureSettings`, and the budget."""
     named = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
@@ -30,7 +30,7 @@ def _signature() -> inspect.Signature:
             "n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | str | None
         ),
     ]
-    # a curator's table knows its groups
+    # groups come from the curator's table
     others = [each for each in settings_of(MixtureSettings) if each.field not in ("n_components", *OF_GROUPS)]
     parameters += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
     return inspect.Signature(
@@ -54,34 +54,34 @@ class PrivateGaussianMixture(
     DensityMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """A Gaussian mixture of private rows, found with the help of public ones.
+    """A Gaussian mixture of private rows, estimated with the help of public ones.
 
-    Settings are kept as they are given and checked by `fit`, so `get_params`, `set_params` and `sklearn.clone` work.
-    Unlike scikit-learn's own estimators it is not fitted to an array: private rows never leave their curator. So what
-    fits it to parts of a table, as GridSearchCV and cross_validate do, is refused: each part would be a release of its
-    own. `n_components="auto"` chooses in one release, and `bic`, `aic` and `score` compare models on public rows.
+    Settings are stored as given and checked by `fit`, so `get_params`, `set_params` and `sklearn.clone` work. Unlike
+    scikit-learn's own estimators, `fit` takes no array: private rows never leave their curator. GridSearchCV and
+    cross_validate, which fit to parts of a table, are refused: each part would be a release of its own.
+    `n_components="auto"` chooses in one release, and `bic`, `aic` and `score` compare models on public rows.
 
     ```
     model = pp.PrivateGaussianMixture(n_components=3).fit(curator, public)
     labels = model.predict(rows)
     ```
 
-    Rows that are given as a table (DataFrame, file, `PublicTable`) go through the model's column expressions; an array
-    is taken to be in the model's own columns already, as `sample` draws it.
+    Rows given as a table (DataFrame, file, `PublicTable`) go through the model's column expressions; an array must be
+    in the model's own columns already, as `sample` draws them.
 
     Args:
-        n_components: k; or, found by the run and at most `max_components`: `auto` or None, the number that predicts
-            best; `apart`, as many as lie apart.
-        budget: what `fit` may spend, in the run's kind, or its text (`zcdp:0.5`); None: all that is left of the run.
-        settings: see `estimate_mixture`: `MixtureSettings` says what there is.
+        n_components: k; or found by the run, at most `max_components`: `auto` or None: the number that predicts best;
+            `apart`: as many as lie apart.
+        budget: what `fit` may spend, in the run's kind, or as text (`zcdp:0.5`); None: all that is left of the run.
+        settings: see `estimate_mixture` and `MixtureSettings`.
 
     Attributes:
         estimate_: the release itself, a `MixtureEstimate`: its privacy statement, standard errors, diagnostics,
             `save`.
-        n_components_: components found.
-        weights_: (k,), falling.
+        n_components_: number of components found.
+        weights_: (k,), decreasing.
         means_: (k, d), in the data's own units.
-        covariances_: (k, d, d), whatever the covariance type.
+        covariances_: (k, d, d), for every covariance type.
         precisions_: (k, d, d), inverses of the covariances.
         precisions_cholesky_: (k, d, d), upper triangular P with precision P P'.
         converged_: False if the estimate is to be mistrusted; `estimate_.diagnostics` says why.
