@@ -1,5 +1,5 @@
-"""How many rows the papers' theorems ask for, as they are printed: calculators, for a plan to be held against.
+"""Sample sizes that the papers' theorems require, as printed: calculators to compare a plan with.
 
-Formulas of n, d, k, weights and the budget alone; nothing here looks at rows. A constant that a paper prints is
-here; where it hides one in a big O, it is taken as 1, and a polylogarithm as one logarithm: orders of magnitude.
+Formulas of n, d, k, weights and the budget only; nothing here looks at rows. Constants that a paper prints are used;
+one hidden in a big O is taken as 1, and a polylogarithm as one logarithm. So the results are orders of magnitude.
 """

@@ -1,7 +1,7 @@
-"""Rows that theorems ask for to learn one Gaussian: Bie, Kamath and Singhal 2022 (BKS), lemma A.24, B.2, B.5 and B.12.
+"""Rows required by theorems on one Gaussian: Bie, Kamath and Singhal 2022 (BKS), lemma A.24, B.2, B.5 and B.12.
 
-None of these theorems prints a constant: all are taken as 1. With alpha the total variation error and beta the chance
-of missing it, every sum begins with what learning without privacy takes.
+None of these theorems prints a constant: all are taken as 1. alpha is the total variation error and beta the
+probability of missing it. The first term of every sum is what learning without privacy requires.
 """
 
 import math
@@ -10,7 +10,7 @@ from pubpriv.estimators.sample_sizes.terms import logarithm
 
 
 def clipped_mean(d: int, rho: float, alpha: float, beta: float) -> float:
-    """Theorem B.2 (1), in the main text 2.3: rho-zCDP by clip-and-noise around one public row.
+    """Evaluate theorem B.2 (1), in the main text 2.3: rho-zCDP by clip-and-noise around one public row.
 
     (d + log(1 / beta)) / alpha^2 + d log^1.5(1 / beta) / (alpha sqrt(rho)).
     """
@@ -19,7 +19,7 @@ def clipped_mean(d: int, rho: float, alpha: float, beta: float) -> float:
 
 
 def selected_mean(d: int, epsilon: float, alpha: float, beta: float) -> float:
-    """Theorem B.2 (2): epsilon-DP by hypothesis selection (BKSW19) around one public row; takes exponential time.
+    """Evaluate theorem B.2 (2): epsilon-DP by hypothesis selection (BKSW19) around one public row, in exponential time.
 
     (d + log(1 / beta)) / alpha^2 + (d log(d log(1 / beta) / alpha) + log(1 / beta)) / (alpha epsilon).
     """
@@ -28,7 +28,7 @@ def selected_mean(d: int, epsilon: float, alpha: float, beta: float) -> float:
 
 
 def squares_mean(d: int, epsilon: float, alpha: float, beta: float) -> float:
-    """Theorem B.2 (3): epsilon-DP by sums of squares (HKM22) around one public row.
+    """Evaluate theorem B.2 (3): epsilon-DP by sums of squares (HKM22) around one public row.
 
     (d + log(1 / beta)) (1 / alpha^2 + 1 / (alpha^2 epsilon)).
     """
@@ -36,10 +36,10 @@ def squares_mean(d: int, epsilon: float, alpha: float, beta: float) -> float:
 
 
 def unbounded_gaussian(d: int, epsilon: float, delta: float, alpha: float, beta: float) -> float:
-    """Lemma A.24 (1): the (epsilon, delta) learner of Ashtiani and Liaw (AL21), which needs no public rows.
+    """Evaluate lemma A.24 (1): the (epsilon, delta) learner of Ashtiani and Liaw (AL21), which needs no public rows.
 
-    (d^2 + log(1 / beta)) / alpha^2 + (d^2 sqrt(log(1 / delta)) + d log(1 / delta)) L / (alpha epsilon), where L stands
-    for polylog(d, 1 / alpha, 1 / beta, 1 / epsilon, log(1 / delta)).
+    (d^2 + log(1 / beta)) / alpha^2 + (d^2 sqrt(log(1 / delta)) + d log(1 / delta)) L / (alpha epsilon), with L =
+    polylog(d, 1 / alpha, 1 / beta, 1 / epsilon, log(1 / delta)).
     """
     lost = math.log(1 / delta)
     slow = logarithm(d * lost / (alpha * beta * epsilon))
@@ -47,7 +47,7 @@ def unbounded_gaussian(d: int, epsilon: float, delta: float, alpha: float, beta:
 
 
 def preconditioned_gaussian(d: int, rho: float, alpha: float, beta: float) -> float:
-    """Theorem B.5 (1): algorithm 2 under rho-zCDP, with d + 1 public rows.
+    """Evaluate theorem B.5 (1): algorithm 2 under rho-zCDP, with d + 1 public rows.
 
     (d^2 + log(1 / beta)) / alpha^2 + d^2 polylog(d / (alpha beta rho)) / (alpha sqrt(rho)).
     """
@@ -56,7 +56,7 @@ def preconditioned_gaussian(d: int, rho: float, alpha: float, beta: float) -> fl
 
 
 def preconditioned_pure(d: int, epsilon: float, alpha: float, beta: float, gamma: float = 0.0) -> float:
-    """Theorem B.5 (2), and B.12 (2) where gamma > 0: epsilon-DP by hypothesis selection; takes exponential time.
+    """Evaluate theorem B.5 (2), and B.12 (2) where gamma > 0: epsilon-DP by hypothesis selection, in exponential time.
 
     (d^2 + log(1 / beta)) / alpha^2 + d^2 log(d / (alpha beta (1 - gamma))) / (alpha epsilon).
     """
@@ -65,7 +65,7 @@ def preconditioned_pure(d: int, epsilon: float, alpha: float, beta: float, gamma
 
 
 def far_gaussian(d: int, rho: float, alpha: float, beta: float, gamma: float) -> float:
-    """Theorem B.12 (1): as B.5 (1), where the public rows' law is at total variation distance gamma.
+    """Evaluate theorem B.12 (1): as B.5 (1), if the public rows' law is at total variation distance gamma.
 
     Adds d log(d / (alpha beta rho (1 - gamma))) / (alpha sqrt(rho)) and
     d^1.5 polylog(d / (beta rho (1 - gamma))) / sqrt(rho).

@@ -1,26 +1,26 @@
-"""What the Private Populous Estimator asks for, with explicit constants.
+"""Sample sizes of the Private Populous Estimator, with explicit constants.
 
 Source: Arbas, Ashtiani and Liaw 2023 (AAL): theorem 2.3 (blocks), lemmas F.1, F.2, 4.2 and 5.1 and equation (11) (how
 close blocks must be for noise to hide which of them was taken), lemmas 3.6, 4.1 and 5.2 (triangle inequalities) and
-theorem 6.2. Constants are the proofs' own; C_1 of lemma F.5, which the paper leaves open, is one that does. Mended, see
-`docs/errata.md`: the masking radius r is the gamma that the noise hides, not 1; epsilon' stays below ln(2) / 3; eta_COV
-has the factor 1 / sqrt(d).
+theorem 6.2. Constants are the proofs' own; for C_1 of lemma F.5, which the paper leaves open, a sufficient one is used.
+Mended, see `docs/errata.md`: the masking radius r is the gamma that the noise hides, not 1; epsilon' stays below
+ln(2) / 3; eta_COV has the factor 1 / sqrt(d).
 
-The learner of Moitra and Valiant that the paper runs on each block has a polynomial that is printed nowhere. It is
-replaced by a learner that knows every row's component, so the truth is larger.
+The polynomial of Moitra and Valiant's learner, which the paper runs on each block, is printed nowhere. The calculator
+assumes a learner that knows every row's component, so the true requirement is larger.
 """
 
 import math
 from dataclasses import dataclass
 
 _COVARIANCE_FACTOR = 6.6
-"""C_1 of lemma F.5: with it, noise on a covariance moves it by more than alpha with chance beta at most."""
+"""C_1 of lemma F.5: with it, noise moves a covariance by more than alpha with probability beta at most."""
 
 APPROXIMATION = 1.5
-"""z of lemma 4.1: of the triangle inequality of dist_PARAM."""
+"""z of lemma 4.1, in the triangle inequality of dist_PARAM."""
 
 _PART_EPSILON = math.log(2) / 3
-"""Below this lemma 5.1 holds."""
+"""Upper limit of epsilon' for lemma 5.1."""
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,24 @@ class _MaskSizes:
 
 
 def parts(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return (epsilon', delta') of the test and the mask: theorem 2.3 promises (2 epsilon', 4 e^epsilon' delta')."""
+    """Return (epsilon', delta') of the test and the mask: theorem 2.3 guarantees (2 epsilon', 4 e^epsilon' delta')."""
     own = min(epsilon / 2, _PART_EPSILON)
     return own, delta / (4 * math.exp(own))
 
 
 def truncation(epsilon: float, delta: float) -> float:
-    """Return a epsilon / sensitivity of TLap (definition C.5): its noise is never beyond A."""
+    """Return A epsilon / sensitivity of TLap (definition C.5), whose noise never exceeds A."""
     return math.log(1 + math.expm1(epsilon) / (2 * delta))
 
 
 def populous_blocks(epsilon: float, delta: float) -> int:
-    """Return t of theorem 2.3 for a release that is (epsilon, delta)-DP in all."""
+    """Return t of theorem 2.3 for a release that is (epsilon, delta)-DP as a whole."""
     own, lost = parts(epsilon, delta)
     return max(6, math.ceil(20 / own * truncation(own, lost)))
 
 
 def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta: float) -> _MaskSizes:
-    """Return noise that moves a mixture of k components by at most alpha but for a chance of beta, and its gamma.
+    """Return noise that moves a mixture of k components by at most alpha except with probability beta, and its gamma.
 
     The mask is (gamma, epsilon, delta): lemma 5.1, for k = 1 lemma 4.2; gamma is the least of lemmas F.1, F.2 and
     equation (11), whose constants are printed.
@@ -86,20 +86,20 @@ def mask_sizes(d: int, k: int, epsilon: float, delta: float, alpha: float, beta:
 
 
 def populous_mixture(d: int, k: int, weight: float, epsilon: float, delta: float, alpha: float, beta: float) -> float:
-    """Work out theorem 6.2, and for k = 1 the part of Ashtiani and Liaw 2022: private rows, no public rows or bounds.
+    """Compute the private rows of theorem 6.2, and for k = 1 of Ashtiani and Liaw 2022: no public rows or bounds.
 
-    t blocks, each within gamma / (4 z^2) of the truth in dist_PARAM, so that all are within gamma / (2 z) of each
-    other (proof of theorem 2.3), by a learner that knows components. An error of alpha in total variation is one of
-    sqrt(2) alpha in dist_PARAM (lemma 6.3).
+    There are t blocks, each within gamma / (4 z^2) of the truth in dist_PARAM, so that all are within gamma / (2 z) of
+    each other (proof of theorem 2.3), by a learner that knows components. An error of alpha in total variation is one
+    of sqrt(2) alpha in dist_PARAM (lemma 6.3).
 
     Args:
-        d: columns.
-        k: components.
+        d: number of columns.
+        k: number of components.
         weight: smallest weight.
-        epsilon: of the promise.
-        delta: of the promise.
+        epsilon: epsilon of the guarantee.
+        delta: delta of the guarantee.
         alpha: total variation error.
-        beta: chance of failure.
+        beta: probability of failure.
     """
     blocks = populous_blocks(epsilon, delta)
     own, lost = parts(epsilon, delta)

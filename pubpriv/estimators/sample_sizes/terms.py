@@ -1,4 +1,4 @@
-"""What theorems are asked about: the accuracy that they promise, and the privacy that they are given."""
+"""Terms for which theorems are evaluated: the accuracy that they promise, and the privacy budget."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pubpriv.privacy.budgets import ApproximateDP, Budget, PureDP, Purse
 
 ALPHA = 0.1
-"""Total variation error that sample sizes are stated for; over 2 k, the floor of weights in algorithms 7 and 10."""
+"""Total variation error that sample sizes are for; divided by 2 k, the floor of weights in algorithms 7 and 10."""
 
 BETA = 0.05
 """Probability of failure in the theorems."""
@@ -14,14 +14,16 @@ BETA = 0.05
 
 @dataclass(frozen=True)
 class Terms:
-    """A budget as theorems read it, and the accuracy that is asked of them.
+    """A budget in the theorems' parameters, and the required accuracy.
 
     Attributes:
-        rho: of zCDP; of an (epsilon, delta) budget mu^2 / 2 of the Gaussian mechanism that it admits; None: pure.
-        epsilon: of an (epsilon, delta) or a pure budget; of a zCDP budget what it implies at `delta`.
+        rho: rho of zCDP; for an (epsilon, delta) budget, mu^2 / 2 of the Gaussian mechanism that it permits; None:
+            pure.
+        epsilon: epsilon of an (epsilon, delta) or a pure budget; for a zCDP budget, the epsilon that it implies at
+            `delta`.
         delta: None: pure.
         alpha: total variation distance of each released component from the true one.
-        beta: chance of missing it.
+        beta: probability of missing it.
     """
 
     rho: float | None
@@ -32,7 +34,7 @@ class Terms:
 
     @classmethod
     def of(cls, budget: Budget) -> "Terms":
-        """Read a budget."""
+        """Convert a budget."""
         if isinstance(budget, PureDP):
             return cls(None, float(budget.epsilon), None)
         delta = budget.delta if isinstance(budget, ApproximateDP) else budget.report_delta
@@ -41,5 +43,5 @@ class Terms:
 
 
 def logarithm(value: float) -> float:
-    """Return one logarithm in the place of a polylogarithm, never below 1."""
+    """Return one logarithm in place of a polylogarithm, at least 1."""
     return max(1.0, math.log(value))

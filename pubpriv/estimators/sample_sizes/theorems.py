@@ -1,4 +1,4 @@
-"""Which theorems speak of an estimator, and the rows that they ask for: what `pubpriv plan` shows."""
+"""The theorems about each estimator, and the rows that they require: what `pubpriv plan` shows."""
 
 import math
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from pubpriv.estimators.sample_sizes import _gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import Terms
 
 _BOUNDS = 1e6
-"""K, R, U / L and R sigma_max / sigma_min of theorems that need bounds beforehand; they enter by their logarithms."""
+"""K, R, U / L and R sigma_max / sigma_min in theorems that need bounds beforehand; they enter by their logarithms."""
 
 _GAMMA = 0.5
-"""Distance of the public rows' law for which theorem B.12 is evaluated."""
+"""Distance of the public rows' law at which theorem B.12 is evaluated."""
 
 _ONE = "taken as 1"
 _LABELLED = "printed; blocks are taken to be labelled"
@@ -18,14 +18,14 @@ _LABELLED = "printed; blocks are taken to be labelled"
 
 @dataclass(frozen=True)
 class SampleSize:
-    """What a theorem asks for.
+    """What a theorem requires.
 
     Attributes:
-        theorem: with its paper: BKS, KSSU or AAL.
-        way: the algorithm, and what kind of privacy the figure is for.
-        public_rows: least m; None: it takes any number, or none.
+        theorem: its number, with the paper: BKS, KSSU or AAL.
+        way: the algorithm, and the kind of privacy of the figure.
+        public_rows: least m; None: the theorem needs none, or any number.
         private_rows: least n.
-        constants: whether the paper prints them.
+        constants: whether the paper prints its constants.
     """
 
     theorem: str
@@ -36,7 +36,7 @@ class SampleSize:
 
 
 def for_mean(d: int, terms: Terms) -> tuple[SampleSize, ...]:
-    """Return Theorem B.2: a mean whose covariance is known, with one public row."""
+    """List theorem B.2: a mean whose covariance is known, with one public row."""
     known = d, terms.epsilon, terms.alpha, terms.beta
     if terms.rho is None:
         return (
@@ -48,7 +48,7 @@ def for_mean(d: int, terms: Terms) -> tuple[SampleSize, ...]:
 
 
 def for_gaussian(d: int, terms: Terms) -> tuple[SampleSize, ...]:
-    """Return Theorems B.5 and B.12, with d + 1 public rows; lemma A.24 (1) and theorem 6.2 of AAL, without any."""
+    """List theorems B.5 and B.12, with d + 1 public rows; lemma A.24 (1) and theorem 6.2 of AAL, without any."""
     known = terms.alpha, terms.beta
     if terms.rho is None or terms.delta is None:
         near = _gaussians.preconditioned_pure(d, terms.epsilon, *known)
@@ -70,9 +70,9 @@ def for_gaussian(d: int, terms: Terms) -> tuple[SampleSize, ...]:
 
 
 def for_mixture(d: int, k: int, weight: float, terms: Terms) -> tuple[SampleSize, ...]:
-    """Return Theorems C.23, C.24, C.28 and C.29, with public rows; those of KSSU and AAL, without any.
+    """List theorems C.23, C.24, C.28 and C.29, with public rows; those of KSSU and AAL, without any.
 
-    A pure budget has none.
+    There are none for a pure budget.
     """
     if terms.rho is None or terms.delta is None:
         return ()

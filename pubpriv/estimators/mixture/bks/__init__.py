@@ -8,8 +8,8 @@
 | 6, 9, hard and easy clustering | `tree`, `clustering` |
 | 7, 10, the estimators | `driver`, `estimate` |
 
-"Mended" in a docstring is where we depart from print; `docs/errata.md` says why. Notation: n private rows, m public
-rows, d columns, k components, ell = min(k, d) dimensions of a subspace, w smallest weight. Coordinates are the data's
-own, moved to the public mean and divided by one number: the algorithms measure with balls, which a scale for each
-column would squeeze.
+"Mended" in a docstring marks a departure from the printed paper; `docs/errata.md` gives the reason. Notation: n private
+rows, m public rows, d columns, k components, ell = min(k, d) dimensions of a subspace, w smallest weight. Coordinates
+are the data's own, shifted by the public mean and divided by one number: the algorithms measure with balls, which a
+scale per column would deform.
 """

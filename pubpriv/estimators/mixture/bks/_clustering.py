@@ -1,6 +1,6 @@
-"""Algorithms 6 and 9: which groups of rows are components, or which step could not tell.
+"""Algorithms 6 and 9: find the groups of rows that are components, or report which step failed.
 
-Both ask Q_pub (algorithms 5 and 8) which ball around a public point splits a group, as far as public points can tell;
+Both use Q_pub (algorithms 5 and 8) to find a ball around a public point that splits a group, judged by public points;
 algorithm 6 then asks the private rows (Q_priv).
 """
 
@@ -30,7 +30,7 @@ _LEAST_RADIUS = 2.0**-20
 """r_min over r_max in algorithm 5. R / sqrt(d), as printed, is larger than its theorem allows: nothing splits."""
 
 _MIDDLE = 0.06
-"""Half the width of a practical shell, over the gap between inner and outer public points."""
+"""Half the width of a practical shell, as a share of the gap between inner and outer public points."""
 
 
 @public_value
@@ -39,12 +39,12 @@ class _Split:
     """A ball that passes Q_pub: how it would split a group, and what Q_priv asks about it.
 
     Attributes:
-        path: the group.
+        path: the group to split.
         frame: moves the ball's centre to the origin of the subspace.
-        inner: Q_priv wants many rows up to here,
-        outer: few from there to here, and many beyond.
-        cut: where the group is split.
-        gap: public points keep so far away from the boundary, both sides together.
+        inner: Q_priv requires many rows within this radius,
+        outer: few rows between `inner` and this radius, and many beyond.
+        cut: radius at which the group is split.
+        gap: width of the empty interval of distances around the boundary, between public points inside and outside.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class _Split:
 
 @dataclass(frozen=True)
 class _Found:
-    """The centre's index, the largest distance inside and the smallest outside, and the three radii of a split."""
+    """A split: the centre's index, the largest distance inside, the smallest outside, and the three radii."""
 
     center: int
     inside: float
@@ -69,10 +69,10 @@ class _Found:
 
 @dataclass(frozen=True)
 class Clustering:
-    """What a clustering ends with.
+    """The result of a clustering.
 
     Attributes:
-        tree: groups, none of them open.
+        tree: the groups, none of them open.
         asked: labels of the questions that were asked.
         failure: which step left fewer than k groups; None: there are k.
     """
@@ -83,7 +83,7 @@ class Clustering:
 
 
 def easy_clustering(rows: PublicTable, run: Execution, scaling: Scaling, settings: MixtureSettings) -> Clustering:
-    """Algorithm 9 (theorem C.26, with theorem C.25 for each split): public points alone."""
+    """Run algorithm 9 (theorem C.26, with theorem C.25 for each split), by public points only."""
     n, k = run.curator.n_rows, settings.most
     tree = run(_easy_clusters, rows, scaling, n, k, settings.smallest_weight, settings.constants)
     short = f"only {len(tree.groups)} of {k} groups were found: no ball around a public point passes Q_pub"
@@ -93,11 +93,11 @@ def easy_clustering(rows: PublicTable, run: Execution, scaling: Scaling, setting
 def hard_clustering(
     rows: PublicTable, run: Execution, scaling: Scaling, level: Level, settings: MixtureSettings, plan: BksPlan
 ) -> Clustering:
-    """Algorithm 6 (theorem C.21), a level of the tree at a time, from its first `level` on.
+    """Run algorithm 6 (theorem C.21), one level of the tree at a time, starting at `level`.
 
-    A level asks for the principal components of its open groups and then, once, about one split of each group that
-    has a candidate. It ends with k groups, with a level that splits nothing (bottom), or with its last level: each
-    level adds a group, so k - 1 are enough.
+    A level asks for the principal components of its open groups and then, once, about one split of each group that has
+    a candidate. It ends with k groups, with a level that splits nothing (bottom), or with its last level: each level
+    adds a group, so k - 1 are enough.
     """
     k, weight, constants = settings.most, settings.smallest_weight, settings.constants
     least = Constants.named(constants).least_public(len(rows.rows), weight)
@@ -127,7 +127,7 @@ def hard_clustering(
 
 
 def _whole(level: Level, d: int) -> Subspaces:
-    """All of R^d for every open group, where there is nothing to reduce."""
+    """Give all of R^d for every open group, if there is nothing to reduce."""
     identity = row_tuples(np.eye(d))
     return Subspaces((identity,) * len(level.tree.open))
 
@@ -135,7 +135,7 @@ def _whole(level: Level, d: int) -> Subspaces:
 @step(title="partition by public rows")
 @one_thread
 def _easy_clusters(rows: PublicTable, scaling: Scaling, n: int, k: int, weight: float, constants: str) -> Tree:
-    """Groups of public points, each split by a ball in its own top k directions while one passes Q_pub.
+    """Split groups of public points by balls in their own top k directions, as long as one passes Q_pub.
 
     No private row is asked. Mended: principal components are centred, r_max and r_min reach algorithm 8, which ends
     in bottom, distances of a point to itself do not count, and a split is the last one once there are k groups.
@@ -143,10 +143,10 @@ def _easy_clusters(rows: PublicTable, scaling: Scaling, n: int, k: int, weight: 
     Args:
         rows: all m public rows.
         scaling: standard coordinates, one scale for all columns.
-        n: private rows; the search for a ball ends at a radius that depends on their number.
-        k: groups that are looked for.
+        n: number of private rows; the least radius of the search depends on it.
+        k: number of groups to find.
         weight: smallest weight of a component, w.
-        constants: name.
+        constants: name of the constants.
     """
     known, points = Constants.named(constants), scaling.apply(rows.rows)
     least = known.least_public(len(points), weight)
@@ -173,7 +173,7 @@ def _directions(points: np.ndarray, k: int) -> np.ndarray:
 
 
 def _radii(points: np.ndarray, total: int, k: int) -> tuple[float, float]:
-    """(r_max, r_min) of algorithm 9: 4 max |x - y|, and sqrt(2 k ln(2 N k / beta)) / (4 sqrt d) min |x - y|."""
+    """Compute (r_max, r_min) of algorithm 9: 4 max |x - y|, and sqrt(2 k ln(2 N k / beta)) / (4 sqrt d) min |x - y|."""
     from scipy.spatial.distance import pdist
 
     if len(points) < 2:
@@ -185,9 +185,9 @@ def _radii(points: np.ndarray, total: int, k: int) -> tuple[float, float]:
 
 
 def _grown(level: Level, splits: tuple[_Split, ...], k: int) -> Tree:
-    """The tree after `splits` that passed; every other group of the level is closed.
+    """Make the tree after the `splits` that passed; every other group of the level is closed.
 
-    Where more pass than components are missing, those with the widest gaps are made.
+    If more pass than components are missing, those with the widest gaps are made.
     """
     tree = level.tree
     missing = k - len(tree.groups)
@@ -204,7 +204,7 @@ def _grown(level: Level, splits: tuple[_Split, ...], k: int) -> Tree:
 @step(title="private PCA", private=True)
 @one_thread
 def _level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Subspaces:
-    """The top k directions of each open group about its centre: algorithm 4 for a whole level.
+    """Find the top k directions of each open group about its centre: algorithm 4 for a whole level.
 
     Source: theorem C.17 and corollary C.18.
 
@@ -224,12 +224,12 @@ def _level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> S
 def _private_query(
     curator: Curator, tree: Tree, splits: tuple[_Split, ...], weight: float, constants: str, ask: Ask
 ) -> tuple[_Split, ...]:
-    """Q_priv of algorithm 5 for a whole level: the splits that the private rows agree to.
+    """Ask Q_priv of algorithm 5 for a whole level, and return the splits that the private rows confirm.
 
-    Asked of each group is how many rows lie in the ball, in the shell and beyond, in one joint `Counts` over three
-    disjoint regions a group. The test min(c1 - t, c3 - t, tau - c2) >= 0 is post-processing. (The test's own margin
-    is less by at most one for a replaced record, so a question that adds noise to it would need the same noise sd,
-    sqrt(2 / mu^2): a replaced record may change two groups. The counts say more for that price.)
+    For each group, it asks how many rows lie in the ball, in the shell and beyond, by one joint `Counts` over three
+    disjoint regions per group. The test min(c1 - t, c3 - t, tau - c2) >= 0 is post-processing. (A replaced record
+    reduces the test's own margin by at most one, and may change two groups, so a question that adds noise to the margin
+    would need the same noise sd, sqrt(2 / mu^2). The counts give more information for that price.)
 
     Mended: one Q_priv for each partition, and bottom if it fails; the proofs charge one count where the printed
     algorithm asks three for every candidate.
@@ -258,7 +258,7 @@ def _private_query(
     return tuple(split for split, margin in zip(splits, margins, strict=True) if margin >= 0)
 
 
-# Q_pub: which ball around a public point splits a group, as far as public points can tell (algorithms 5 and 8)
+# Q_pub: find a ball around a public point that splits a group, judged by public points (algorithms 5 and 8)
 
 
 @step(title="public query")
@@ -266,7 +266,7 @@ def _private_query(
 def _public_query(
     rows: PublicTable, scaling: Scaling, level: Level, subspaces: Subspaces, weight: float, constants: str
 ) -> tuple[_Split, ...]:
-    """Propose at most one split for each open group of `level`: the one that the private rows are asked about.
+    """Propose at most one split for each open group of `level`, about which the private rows are then asked.
 
     Post-processing of the subspaces: free. Mended: algorithm 5 asks the private rows about every ball that passes
     Q_pub until one passes Q_priv. Its theorem C.20 shows that under its conditions the first one does, or none.
@@ -277,7 +277,7 @@ def _public_query(
         level: groups, with the balls that they are clipped to.
         subspaces: a basis (ell, d) for each.
         weight: smallest weight of a component.
-        constants: name.
+        constants: name of the constants.
     """
     known = Constants.named(constants)
     least = known.least_public(len(rows.rows), weight)
@@ -306,15 +306,15 @@ def _split_of(
 def _search(points: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
     """Find the ball around one of `points` (m', ell) that passes Q_pub; None if there is none.
 
-    Q_pub(c, r): at least `least` points within r of c, none further than r and within `public_shell` r, and at
-    least `least` beyond. Equal radii and numbers of points are tried in order, so the answer is a function of them.
+    Q_pub(c, r): at least `least` points within r of c, none further than r and within `public_shell` r, and at least
+    `least` beyond. Ties are broken by a fixed order, so the answer is a function of radii and numbers of points.
 
     Args:
         points: public points of a group in their subspace.
         most: r_max.
         least_radius: r_min.
         least: t.
-        constants: radii that halve, and the first ball that passes; or all radii, and the widest gap.
+        constants: choose halving radii and the first ball that passes; or all radii and the widest gap.
     """
     from scipy.spatial.distance import cdist
 
@@ -325,7 +325,7 @@ def _search(points: np.ndarray, most: float, least_radius: float, least: float, 
 
 
 def _first(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
-    """Radii r_i = r_max / 2^i down to r_min, then centres: the first that passes, as printed; the cut is at 2 r_i."""
+    """Try radii r_i = r_max / 2^i down to r_min, then centres; take the first that passes, as printed, cut at 2 r_i."""
     steps = int(np.ceil(np.log2(max(most / least_radius, 1.0)))) if least_radius > 0 else 0
     for i in range(steps + 1):
         radius = most / 2**i
@@ -339,7 +339,7 @@ def _first(far: np.ndarray, most: float, least_radius: float, least: float, cons
 
 
 def _widest(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
-    """The ball with the widest gap between two consecutive distances; the cut is in its middle."""
+    """Find the ball with the widest gap between two consecutive distances; the cut is in its middle."""
     rising = np.sort(far, axis=1)
     low, high = rising[:, :-1], rising[:, 1:]
     number = np.arange(1, len(far))  # points up to each `low`

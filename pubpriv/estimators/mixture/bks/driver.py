@@ -1,4 +1,4 @@
-"""Algorithms 7 and 10: groups first, by private or by public queries, then every group's Gaussian and weight.
+"""Algorithms 7 and 10: find the groups, by private or public queries, then estimate every group's Gaussian and weight.
 
 Source: theorems C.22 and C.27 of Bie, Kamath and Singhal 2022.
 """
@@ -27,18 +27,18 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.law import Mixture
 
 _UNEQUAL = 30.0
-"""Column scales further apart than this are worth a warning: balls measure all columns alike."""
+"""Column scales that differ by more than this factor cause a warning: balls measure all columns alike."""
 
 
 @dataclass(frozen=True)
 class _BksResult:
-    """What becomes of a run.
+    """The result of a run.
 
     Attributes:
-        mixture: in standard coordinates.
-        last: the round that measured it; None: the groups were not found, and it is the public model.
-        scaling: of the standard coordinates.
-        complete: k groups were found, and each holds enough private rows.
+        mixture: the estimate, in standard coordinates.
+        last: the round that measured it; None: the groups were not found, and the mixture is the public model.
+        scaling: the standard coordinates.
+        complete: whether k groups were found, and each has enough private rows.
         diagnostics: public facts and released answers.
     """
 
@@ -54,15 +54,15 @@ def estimate_bks(
 ) -> _BksResult:
     """Estimate a mixture by `bks-scarce` (algorithms 3 to 7) or `bks-ample` (algorithms 8 to 10).
 
-    Where fewer than k groups are found the public model is the outcome, and the warnings say which step failed and
-    what the theorem asks for; what was not charged by then stays in the run.
+    If fewer than k groups are found, the public model is returned, and the warnings say which step failed and what the
+    theorem requires; what was not charged by then stays in the run.
 
     Args:
         rows: public rows.
         run: begun.
         settings: method, constants, k and smallest weight.
-        purse: the method's share.
-        budget: whose kind, epsilon and delta the theorem is stated for.
+        purse: purse of the method.
+        budget: determines the kind, epsilon and delta for which the theorem is evaluated.
 
     Raises:
         InvalidInput, BudgetExceeded: before the first charge.
@@ -94,7 +94,7 @@ def estimate_bks(
 def _planned(
     rows: PublicTable, run: Execution, scaling: Scaling, settings: MixtureSettings, purse: Purse
 ) -> tuple[Level | None, BksPlan]:
-    """The first level, which public points make (None: there is no tree), and the plan that follows from it."""
+    """Make the first level from public points (None: the method has no tree), and the plan that follows from it."""
     k, n, d = settings.most, run.curator.n_rows, len(rows.columns)
     if settings.method == "bks-ample":
         return None, BksPlan.of(purse, n, d, k, 0)
@@ -103,7 +103,7 @@ def _planned(
 
 
 def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, floors: Floors, plan: BksPlan) -> Round:
-    """Every group's Gaussian and weight, round by round, each from the estimate before it."""
+    """Estimate every group's Gaussian and weight by rounds, each from the estimate before it."""
     first, *others = plan.rounds
     rounds = [run.at(f"{number} of {1 + len(others)}") for number in range(1, 2 + len(others))]
     last = rounds[0](estimate_components, scaling, mixture, floors, first, None, tree.partition)
@@ -127,7 +127,7 @@ def _diagnostics(
     clustering: Clustering,
     last: Round | None,
 ) -> dict[str, Any]:
-    """Diagnostics: what was asked, what the theorem asks for, and what a reader should know."""
+    """Collect the diagnostics: what was asked, what the theorem requires, and warnings."""
     n, m, d, k = curator.n_rows, len(rows.rows), len(rows.columns), settings.most
     scarce = settings.method == "bks-scarce"
     needed = requirement(scarce, n, m, d, k, settings.smallest_weight, budget, purse.rho, plan.count_sd)
@@ -163,12 +163,12 @@ def _diagnostics(
 
 
 def _verdict(last: Round) -> Verdict:
-    """Judge the last round; whose rows are whose is fixed before the first, so it may move components."""
+    """Judge the last round. The assignment of rows is fixed before the first round, so a round may move components."""
     return Verdict.of(last, "full", ())
 
 
 def _separation_of(mixture: Mixture) -> float | None:
-    """Smallest distance of two means over the larger of their top standard deviations; None for one component."""
+    """Compute the smallest distance of two means over the larger of their top standard deviations; None if k = 1."""
     _, means, covariances = mixture.arrays
     tops = np.sqrt(np.linalg.eigvalsh(covariances)[:, -1])
     pairs = [(i, j) for i in range(len(means)) for j in range(i)]
@@ -179,10 +179,9 @@ def _separation_of(mixture: Mixture) -> float | None:
 
 @step(title="weight counting")
 def _mixing_weights(last: Round) -> tuple[float, ...]:
-    """max(share of the released counts, alpha / (2 k)), made to sum to one (as printed they do not); free.
+    """Compute max(share of the released counts, alpha / (2 k)), normalised to sum one (as printed they do not); free.
 
-    Shares are of the sum of the counts, not of n: rows in no group have no component. Standard errors leave out the
-    floor.
+    Shares are of the sum of the counts, not of n: rows in no group have no component. Standard errors ignore the floor.
     """
     shares = np.array(last.counts) / sum(last.counts)
     raised = np.maximum(shares, ALPHA / (2 * len(shares)))

@@ -1,4 +1,4 @@
-"""What a run of the paper's algorithms will ask at most, and what each question may cost, from public facts."""
+"""The most that a run of the paper's algorithms may ask, and the price of each question, from public facts."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,14 +27,15 @@ class _LevelAsks:
 @public_value
 @dataclass(frozen=True)
 class BksPlan(Plan):
-    """Questions of a run.
+    """The questions of a run.
 
-    A level that released answers make needless is not asked, and its share is not charged.
+    A level that released answers make unnecessary is not asked, and its share is not charged.
 
     Attributes:
         n_components: k.
-        levels: of the tree, at most k - 1: each level that splits nothing is the last, and k groups end it.
-        rounds: that measure the components.
+        levels: levels of the tree, at most k - 1: a level that splits nothing is the last one, and so is reaching k
+            groups.
+        rounds: the measuring rounds.
     """
 
     n_components: int
@@ -43,7 +44,7 @@ class BksPlan(Plan):
 
     @property
     def count_sd(self) -> float:
-        """Noise sd of one count of Q_priv: two counts change, so (sd of one)^2 = 2 / mu^2; 0 where none is asked."""
+        """Noise sd of one count of Q_priv: two counts change, so (sd of one)^2 = 2 / mu^2; 0 if it is not asked."""
         rhos = [level.query.rho for level in self.levels]
         return min(rhos) ** -0.5 if rhos else 0.0
 
@@ -51,7 +52,7 @@ class BksPlan(Plan):
     def of(cls, purse: Purse, n: int, d: int, k: int, levels: int) -> "BksPlan":
         """Make the plan of a run on n rows of d columns, with `levels` levels of private splits.
 
-        The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
+        The share of the tree is divided equally over its levels; if d <= k, principal components are not asked for.
         """
         frames, radii = (Frame((0.0,) * d),) * k, (1.0,) * k
         groups = Cells(frames, (0.0,) * k)

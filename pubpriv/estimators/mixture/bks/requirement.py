@@ -1,8 +1,8 @@
-"""What theorems C.23, C.24, C.28 and C.29 ask of data before they promise anything.
+"""Compute what theorems C.23, C.24, C.28 and C.29 require of the data before they promise anything.
 
-Rows are those of `sample_sizes.mixtures`. Printed constants: separation (proof of theorem C.20), condition 2, lemma
-C.7, and the noise of a private count (n w / 1280, proof of theorem C.20), here with the noise that the run adds. C.24
-is evaluated without its bounds K and R, which the learner of this package does not need.
+Rows come from `sample_sizes.mixtures`. Printed constants are used for separation (proof of theorem C.20), condition 2,
+lemma C.7, and the noise of a private count (n w / 1280, proof of theorem C.20), the latter for the noise that the run
+adds. C.24 is evaluated without its bounds K and R, which the learner of this package does not need.
 """
 
 import math
@@ -14,19 +14,19 @@ from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 from pubpriv.privacy.budgets import ApproximateDP, Budget
 
 _SEPARATION = 103.0
-"""Distance of projected means in the proof of theorem C.20, over sigma sqrt(ell ln(N ell / beta))."""
+"""Distance of projected means in the proof of theorem C.20, divided by sigma sqrt(ell ln(N ell / beta))."""
 
 
 @dataclass(frozen=True)
 class _Requirement:
-    """Least values that the theorem asks for.
+    """Least values that the theorem requires.
 
     Attributes:
         theorem: C.23, C.24 (scarce) or C.28, C.29 (ample).
-        separation: of means, over the larger top standard deviation.
+        separation: distance of means, divided by the larger top standard deviation.
         columns: d, from condition 2, for round components.
-        public_rows: m.
-        private_rows: n.
+        public_rows: number of public rows, m.
+        private_rows: number of private rows, n.
     """
 
     theorem: str
@@ -36,7 +36,7 @@ class _Requirement:
     private_rows: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for diagnostics, with what was assumed."""
+        """Return the values for diagnostics, with the assumptions."""
         return asdict(self) | {"alpha": ALPHA, "beta": BETA, "unknown_constants": 1}
 
     def text(self) -> str:
@@ -48,14 +48,14 @@ class _Requirement:
         )
 
     def unmet(self, n: int, m: int, d: int, k: int, separation: float | None) -> str | None:
-        """Return one sentence on what is missing, or None.
+        """Return one sentence on what is missing, or None if nothing is.
 
         Args:
-            n: private rows.
-            m: public rows.
-            d: columns.
-            k: components; one alone has no separation.
-            separation: as released; None: unknown.
+            n: number of private rows.
+            m: number of public rows.
+            d: number of columns.
+            k: number of components; with one there is no separation.
+            separation: separation of the released means; None: unknown.
         """
         known: list[tuple[str, float | None, float]] = [
             ("columns", d, self.columns),
@@ -77,18 +77,18 @@ class _Requirement:
 def requirement(
     scarce: bool, n: int, m: int, d: int, k: int, weight: float, budget: Budget, rho: float, count_sd: float
 ) -> _Requirement:
-    """Say what the theorem asks for that covers this method and this kind of budget.
+    """Compute what the theorem for this method and this kind of budget requires.
 
     Args:
-        scarce: algorithms 3 to 7, else 8 to 10.
-        n: private rows, of the run: separation and columns grow with their logarithm.
-        m: public rows.
-        d: columns.
-        k: components.
+        scarce: whether algorithms 3 to 7 run; otherwise 8 to 10.
+        n: number of private rows of the run; required separation and columns grow with its logarithm.
+        m: number of public rows.
+        d: number of columns.
+        k: number of components.
         weight: smallest weight, w.
-        budget: its kind, epsilon and delta.
+        budget: gives kind, epsilon and delta.
         rho: mu^2 / 2 of the method's share.
-        count_sd: noise sd of one count of Q_priv; 0 where none is asked.
+        count_sd: noise sd of one count of Q_priv; 0 if it is not asked.
     """
     total, size, accuracy = n + m, (d, k, weight), (ALPHA, BETA)
     least = mixtures.frequencies(k, weight, *accuracy)

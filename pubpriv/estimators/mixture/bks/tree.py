@@ -1,7 +1,7 @@
-"""Groups of rows that balls cut out of one another: the queues of algorithms 6 and 9, a level at a time.
+"""Groups of rows that balls cut out of one another: the queues of algorithms 6 and 9, one level at a time.
 
-A level holds every group that the same number of splits has made; its groups are disjoint, so all of them are asked
-in one joint release. Superclustering splits with public points alone and stays on its level.
+A level contains all groups made by the same number of splits; they are disjoint, so one joint release asks about all of
+them. Superclustering splits by public points only and stays on its level.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 
 _BEYOND = 1.1
-"""A tight clip radius over the norm of the furthest public point."""
+"""A tight clip radius, divided by the norm of the furthest public point."""
 
 _SMALLEST = 1e-6
 """Least clip radius, in units of the public spread: equal public points have no extent."""
@@ -26,22 +26,22 @@ _SMALLEST = 1e-6
 
 @dataclass(frozen=True)
 class _Supercluster:
-    """Centre (d,) and radius of the ball."""
+    """Centre (d,) and radius of a supercluster's ball."""
 
     center: np.ndarray
     radius: float
 
 
 def _supercluster(points: np.ndarray, k: int, constants: Constants) -> _Supercluster:
-    """SC(points): a pure ball under the paper's conditions (theorem C.14), of radius O(k) times a component's.
+    """Compute SC(points): a pure ball under the paper's conditions (theorem C.14), of radius O(k) times a component's.
 
-    Mended: the nearest neighbour of a point is another point; one point is its own ball of radius 0; where every
-    point has an equal the smallest scale is 0, and the ball holds all points.
+    Mended: the nearest neighbour of a point is another point; a single point is its own ball of radius 0; if every
+    point has a duplicate, the smallest scale is 0, and the ball contains all points.
 
     Args:
         points: public points (m', d).
-        k: at most so many times the ball grows.
-        constants: its `_supercluster` is 16 in the paper.
+        k: the ball grows at most this many times.
+        constants: `supercluster` is 16 in the paper.
     """
     if len(points) == 1:
         return _Supercluster(points[0], 0.0)
@@ -59,9 +59,9 @@ def _supercluster(points: np.ndarray, k: int, constants: Constants) -> _Superclu
 def _radius(far: np.ndarray, step: float, k: int) -> float:
     """Grow by one, two or three steps until two steps in a row find no new point.
 
-    The loop of algorithm 3 as its proof reads it (claims C.15 and C.16): where nothing is new within one step, the
-    ball is returned if the step before this one found nothing either, and with one step more if the next finds
-    nothing; a ball that found points only within the first of two steps may be pure.
+    This is the loop of algorithm 3 as its proof reads it (claims C.15 and C.16). If one step finds nothing new, the
+    ball is returned if the step before found nothing either, and one step larger if the next step finds nothing. A ball
+    that found points only within the first of two steps may be pure.
     """
 
     def found(radius: float) -> int:
@@ -87,9 +87,9 @@ class Tree:
     """Groups found so far.
 
     Attributes:
-        balls: that cut them out.
-        closed: groups that are taken for one component.
-        open: groups that may hold several.
+        balls: balls that cut the groups out.
+        closed: groups that are taken to be one component.
+        open: groups that may contain several.
     """
 
     balls: tuple[Cylinder, ...] = ()
@@ -98,16 +98,16 @@ class Tree:
 
     @property
     def groups(self) -> tuple[Path, ...]:
-        """All of them."""
+        """All groups."""
         return self.closed + self.open
 
     @property
     def partition(self) -> Balls:
-        """All groups as the regions of a partition."""
+        """The partition of which all groups are the regions."""
         return Balls(self.balls, self.groups)
 
     def closing(self) -> "Tree":
-        """Return the same groups, none of them open."""
+        """Return the same groups with none of them open."""
         return replace(self, closed=self.groups, open=())
 
 
@@ -117,9 +117,9 @@ class Level:
     """The open groups of a tree after superclustering, and the ball of R^d that each is clipped to.
 
     Attributes:
-        tree: whose open groups are meant, in order.
+        tree: the tree; frames and radii are for its open groups, in order.
         frames: move each group's centre to the origin.
-        radii: of the balls, in standard coordinates.
+        radii: radii of the balls, in standard coordinates.
     """
 
     tree: Tree
@@ -130,18 +130,18 @@ class Level:
 @step(title="superclustering")
 @one_thread
 def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: float, constants: str) -> Level:
-    """Return superclusters (algorithm 3) of the tree's open groups, until there are k groups in all.
+    """Split the tree's open groups into superclusters (algorithm 3), until there are k groups in all.
 
-    Mended: remainders without public points are not groups (their private rows stay where they are), and what
-    cannot be split by Q_pub for lack of public points, or because k groups are there, is closed at no cost.
+    Mended: remainders without public points are not groups (their private rows stay where they are), and groups that
+    cannot be split for lack of public points, or because there are k groups already, are closed at no cost.
 
     Args:
         rows: all m public rows.
         scaling: standard coordinates, one scale for all columns.
-        tree: what the level before made of them.
-        k: groups that are looked for.
+        tree: tree from the level before.
+        k: number of groups to find.
         weight: smallest weight of a component, w.
-        constants: name.
+        constants: name of the constants.
     """
     known, points = Constants.named(constants), scaling.apply(rows.rows)
     balls, waiting, found = list(tree.balls), list(tree.open), list[tuple[Path, Frame, float, bool]]()
@@ -167,7 +167,7 @@ def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: 
 def _clip(
     scaling: Scaling, own: np.ndarray, center: np.ndarray, radius: float, constants: Constants
 ) -> tuple[Frame, float]:
-    """Centre and radius of the private principal components of a group with the public points `own`."""
+    """Choose centre and clip radius for the principal components of a group with the public points `own`."""
     if constants.tight:
         center = own.mean(axis=0)
         radius = _BEYOND * float(np.linalg.norm(own - center, axis=1).max()) * (1 + 1 / len(own)) ** 0.5

@@ -1,6 +1,6 @@
-"""The grid over the principal components of each part: full cells are cut finer, and groups of them counted.
+"""The grid over the principal components of each part: full cells are refined, and groups of them counted.
 
-Source: ours, in the place of the terrific balls (lemma 4.2) of KSSU 2019, algorithm 1.
+Source: our own replacement for the terrific balls (lemma 4.2) of KSSU 2019, algorithm 1.
 """
 
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from pubpriv.estimators.mixture.kssu.plan import MOST_CELLS
 from pubpriv.estimators.steps import step
 
 _COVERED = 0.6
-"""Groups count where they hold so much of what full cells hold."""
+"""Groups are used if they contain at least this share of the rows in full cells."""
 
 _LOST = 0.4
-"""A part is cut no finer where full cells hold less of its rows than this."""
+"""A part is not refined further if full cells contain less than this share of its rows."""
 
 _Cell = tuple[int, ...]
 
@@ -30,12 +30,12 @@ _Cell = tuple[int, ...]
 @public_value
 @dataclass(frozen=True)
 class PartGrid:
-    """How far the grids of all parts are.
+    """The state of the grids of all parts.
 
     Attributes:
-        cuts: how often they were cut; cells have a side of `reach` / 2^(cuts - 1).
-        cells: that are to be asked for, of each part; none where a part is done.
-        best: of each part, the groups at the fineness that showed most of them.
+        cuts: number of refinements so far; cells have a side of `reach` / 2^(cuts - 1).
+        cells: for each part, the cells to ask about; none if the part is done.
+        best: for each part, the groups at the refinement that showed most of them.
     """
 
     cuts: int
@@ -44,27 +44,27 @@ class PartGrid:
 
     @classmethod
     def over(cls, parts: RowParts) -> "PartGrid":
-        """Lay grids of four cells in each direction, two on either side of the center of each part."""
+        """Make grids of four cells in each direction, two on either side of the centre of each part."""
         ell = len(parts.parts[0].basis)
         return cls(1, (tuple(product((-2, -1, 0, 1), repeat=ell)),) * len(parts.parts), ((),) * len(parts.parts))
 
     @property
     def done(self) -> bool:
-        """Tell whether nothing is left to ask."""
+        """Whether nothing is left to ask."""
         return not any(self.cells)
 
 
 @step(title="cut", private=True)
 def cut(curator: Curator, parts: RowParts, grid: PartGrid, most: int, least: float, ask: Ask) -> PartGrid:
-    """Count the cells of all parts, keep the groups if there are more than before, and cut the full cells.
+    """Count the cells of all parts, keep the groups if there are more than before, and refine the full cells.
 
     Args:
         curator: the run.
-        parts: looked at.
-        grid: before.
-        most: groups that a part may have.
-        least: rows of a group.
-        ask: of this cut.
+        parts: parts after `look`.
+        grid: state before this cut.
+        most: most groups that a part may have.
+        least: least rows of a group.
+        ask: ask of this cut.
 
     Privacy: one `Counts` over the grids of all parts, mu^2 <= ask.price.
     """
@@ -93,13 +93,13 @@ def cut(curator: Curator, parts: RowParts, grid: PartGrid, most: int, least: flo
         best.append(found if fits else before)
         going = len(kept) and weights.sum() >= _LOST * part.size
         children.append(_children(kept) if going else ())
-    while sum(map(len, children)) > MOST_CELLS:  # parts with the most cells are done first
+    while sum(map(len, children)) > MOST_CELLS:  # too many cells: stop refining the parts that have most
         children[max(range(len(children)), key=lambda i: len(children[i]))] = ()
     return replace(grid, cuts=grid.cuts + 1, cells=tuple(children), best=tuple(best))
 
 
 def _groups(cells: np.ndarray, weights: np.ndarray, side: float, least: float) -> tuple[FullCells, ...]:
-    """Cells (count, ell) that touch, corners included, where they hold `least` rows together."""
+    """Join cells (count, ell) that touch, corners included, into groups of at least `least` rows."""
     from scipy.sparse.csgraph import connected_components
 
     if not len(cells):
@@ -113,7 +113,7 @@ def _groups(cells: np.ndarray, weights: np.ndarray, side: float, least: float) -
         if size >= least:
             places, shares = (cells[own] + 0.5) * side, weights[own] / size
             center = shares @ places
-            # rows lie evenly in a cell, as far as is known
+            # rows are assumed to be uniform in a cell
             variance = float((shares @ (places - center) ** 2).mean()) + side**2 / 12
             found.append(FullCells(tuple(center.tolist()), variance, size))
     return tuple(found)

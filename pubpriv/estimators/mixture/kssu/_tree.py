@@ -1,7 +1,6 @@
-"""Parts of the rows, level by level: where each lies, its principal components, and what it falls into.
+"""Parts of the rows, level by level: where each lies, its principal components, and the parts that it splits into.
 
-Source: KSSU 2019, algorithm 1 (RPGMP), whose recursion this is, breadth first; `zoom` plays the part of PGLOC (theorem
-3.2).
+Source: KSSU 2019, algorithm 1 (RPGMP), with the same recursion, breadth first; `zoom` replaces PGLOC (theorem 3.2).
 """
 
 import math
@@ -22,30 +21,30 @@ from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 from pubpriv.estimators.steps import step
 
 _FALSE = 10.0
-"""An empty bin or cell of a whole question comes out as full about once in so many."""
+"""In about one question out of this many, an empty bin or cell is mistaken for a full one."""
 
 _TRIFLE = 0.002
-"""A bin with fewer rows than this part of the smallest component is not full."""
+"""A bin with fewer rows than this share of the smallest component's is not full."""
 
 _WORTH = 2
-"""A box is drawn closer in a column where it becomes so many times narrower: narrow bins at its ends look empty."""
+"""A box shrinks in a column only if it becomes this many times narrower: narrow bins at its ends look empty."""
 
 _WITHIN = 0.6
-"""Clip radius of second moments over half the diagonal of the box: few rows lie in corners."""
+"""Clip radius of second moments, divided by half the diagonal of the box: few rows lie in corners."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _RowPart:
-    """Some of the rows.
+    """A part of the rows.
 
     Attributes:
-        low, high: box about them, in the table's units, (d,).
-        size: about how many there are; 0 where nothing was asked yet.
-        center: where they lie, (d,).
-        variance: about the variance of a column.
+        low, high: box around them, in the table's units, (d,).
+        size: approximate number of rows; 0 if not asked yet.
+        center: their mean, (d,).
+        variance: approximate variance of a column.
         basis: principal directions, (ell, d), orthonormal.
-        reach: how far they lie out along those.
+        reach: how far the rows reach along those.
     """
 
     low: tuple[float, ...]
@@ -60,11 +59,11 @@ class _RowPart:
 @public_value
 @dataclass(frozen=True)
 class RowParts:
-    """All rows in parts, one for each region.
+    """All rows, divided into parts, one for each region.
 
     Attributes:
-        regions: which record is in which part.
-        parts: in their order.
+        regions: assigns records to parts.
+        parts: the parts, in the order of the regions.
     """
 
     regions: Everything | Refined
@@ -79,12 +78,12 @@ class RowParts:
 @public_value
 @dataclass(frozen=True)
 class FullCells:
-    """Full cells that touch, at one fineness of the grid of a part.
+    """A group of full cells that touch, at one refinement of a part's grid.
 
     Attributes:
-        center: in the grid's directions, (ell,), from the part's center.
-        variance: of a direction.
-        size: rows in its cells.
+        center: relative to the part's centre, in the grid's directions, (ell,).
+        variance: variance in a direction.
+        size: number of rows in its cells.
     """
 
     center: tuple[float, ...]
@@ -93,19 +92,19 @@ class FullCells:
 
 
 def heavy(counts: np.ndarray, sd: float) -> np.ndarray:
-    """Tell which noisy counts are more than empty cells would show."""
+    """Find the noisy counts that are larger than those of empty cells."""
     return np.asarray(counts > sd * math.sqrt(2 * math.log(_FALSE * counts.size)))
 
 
 @step(title="zoom", private=True)
 def zoom(curator: Curator, parts: RowParts, least: float, asks: tuple[Ask, ...]) -> RowParts:
-    """Draw the boxes of all parts closer about the bins that are full.
+    """Shrink the boxes of all parts to the bins that are full.
 
     Args:
         curator: the run.
-        parts: with their boxes.
+        parts: parts with their boxes.
         least: rows of the smallest component.
-        asks: one for each column.
+        asks: one ask per column.
 
     Privacy: one `Counts` for each column, mu^2 <= the asks' prices.
     """
@@ -133,7 +132,7 @@ def zoom(curator: Curator, parts: RowParts, least: float, asks: tuple[Ask, ...])
 @step(title="look at parts", private=True)
 @one_thread
 def look(curator: Curator, parts: RowParts, ell: int, ask: Ask) -> RowParts:
-    """Release center, variance and principal directions of all parts.
+    """Release centre, variance and principal directions of all parts.
 
     Privacy: one `LiftedGram`, mu^2 <= ask.price for all parts together.
     """
@@ -166,8 +165,8 @@ def split(parts: RowParts, groups: tuple[tuple[FullCells, ...], ...]) -> RowPart
     """Cut each part into the groups of its grid; a part with one group or none stays whole.
 
     Args:
-        parts: looked at.
-        groups: of each part.
+        parts: parts after `look`.
+        groups: groups of each part.
     """
     inner, made = [], []
     for part, own in zip(parts.parts, groups, strict=True):

@@ -1,7 +1,6 @@
-"""The search for the parts, then the Gaussian and the weight of each: `kssu`.
+"""The method `kssu`: search for the parts, then estimate the Gaussian and the weight of each.
 
-Source: KSSU 2019, algorithm 2 (PGME, with PGE); for round components theorem 3.1, of which `place` is PSGE (theorem
-3.3).
+Source: KSSU 2019, algorithm 2 (PGME, with PGE); for round components theorem 3.1, where `_place` is PSGE (theorem 3.3).
 """
 
 from dataclasses import dataclass
@@ -34,23 +33,23 @@ from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
 _LEAST = 0.5
-"""A group holds this part of the smallest component's rows at least."""
+"""A group contains at least this share of the smallest component's rows."""
 
 _FLOOR = 1e-9
-"""Least standard deviation of a column in a component, over the bound."""
+"""Least standard deviation of a column in a component, divided by the bound."""
 
 _NARROWEST, _WIDEST = 0.05, 4.0
-"""A variance of the coarse answer is taken to lie within these factors of what the search saw."""
+"""A variance of the coarse answer is limited to these multiples of the one from the search."""
 
 
 @dataclass(frozen=True)
 class _KssuResult:
-    """What becomes of a run.
+    """The result of a run.
 
     Attributes:
         last: the round that measured the components.
-        scaling: of its coordinates, which are the table's own.
-        complete: as many components were found as were asked for, and what was measured can be relied on.
+        scaling: its coordinates, which are the table's own.
+        complete: whether all components were found that were asked for, and the measurements can be relied on.
         diagnostics: public facts and released answers.
     """
 
@@ -61,7 +60,7 @@ class _KssuResult:
 
 
 def estimate_kssu(run: Execution, settings: MixtureSettings, purse: Purse) -> _KssuResult:
-    """Find a mixture without public rows.
+    """Estimate a mixture without public rows.
 
     Raises:
         InvalidInput, BudgetExceeded: before the first charge.
@@ -95,7 +94,7 @@ def estimate_kssu(run: Execution, settings: MixtureSettings, purse: Purse) -> _K
 def _measured(
     run: Execution, settings: MixtureSettings, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask
 ) -> Round:
-    """One round by the covariance type that is asked for."""
+    """Run one round of the covariance type in the settings."""
     if settings.covariance_type == "diag":
         return run(estimate_diagonal, scaling, mixture, floors, ask)
     if settings.covariance_type == "spherical":
@@ -104,7 +103,7 @@ def _measured(
 
 
 def _level(run: Execution, parts: RowParts, settings: MixtureSettings, asks: SearchLevel, where: str) -> RowParts:
-    """Draw closer about each part, find its directions, cut a grid over them, and split."""
+    """Zoom in on each part, find its directions, refine a grid over them, and split the part."""
     n, k = run.curator.n_rows, settings.most
     least = n * settings.smallest_weight
     for number, columns in enumerate(asks.zooms, start=1):
@@ -114,7 +113,7 @@ def _level(run: Execution, parts: RowParts, settings: MixtureSettings, asks: Sea
             f"no answer: no rows were found within {settings.bound:g} of zero in every column. What was asked is paid "
             "for, the rest of the run's budget is not: give a larger bound, or subtract what the columns have in common"
         )
-    # a part may fall into one more component than there are parts too few, and they span as many directions
+    # if all missing components are in one part, it splits into this many, which span as many directions
     most = k - len(parts.parts) + 1
     parts = run.at(where)(look, parts, directions(len(run.curator.columns), most), asks.look)
     if k == 1:
@@ -129,7 +128,7 @@ def _level(run: Execution, parts: RowParts, settings: MixtureSettings, asks: Sea
 
 
 def _within(groups: tuple[tuple[FullCells, ...], ...], k: int) -> tuple[tuple[FullCells, ...], ...]:
-    """Groups of the parts, the largest parts first, until there are k parts in all."""
+    """Keep the groups of the largest parts first, until there are k parts in all."""
     room, chosen = k - len(groups), list(groups)
     for i in sorted(range(len(groups)), key=lambda i: -sum(group.size for group in groups[i])):
         if len(chosen[i]) - 1 > room:
@@ -141,9 +140,9 @@ def _within(groups: tuple[tuple[FullCells, ...], ...], k: int) -> tuple[tuple[Fu
 @step(title="place components", private=True)
 @one_thread
 def _place(curator: Curator, parts: RowParts, ask: Ask) -> Mixture:
-    """Make a round component of each part: weight, center and one variance.
+    """Make a round component of each part: weight, centre and one variance.
 
-    Source: PSGE, of the mean of squared norms less the squared mean, over d.
+    Source: PSGE, from the mean of squared norms minus the squared mean, divided by d.
 
     Privacy: one `Moments`, mu^2 <= ask.price for all parts together.
     """
@@ -163,7 +162,7 @@ def _place(curator: Curator, parts: RowParts, ask: Ask) -> Mixture:
 def _diagnostics(
     run: Execution, settings: MixtureSettings, plan: KssuPlan, parts: RowParts, levels: int, verdict: Verdict
 ) -> dict[str, Any]:
-    """What was asked and found, and what a reader should know."""
+    """Collect the diagnostics: what was asked and found, and warnings."""
     k, warnings = settings.most, list(verdict.warnings)
     if len(parts.parts) < k:
         warnings.append(

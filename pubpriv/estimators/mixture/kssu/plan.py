@@ -1,4 +1,4 @@
-"""What a search without public rows will ask at most, and what each question may cost, from public facts."""
+"""The most that a search without public rows may ask, and the price of each question, from public facts."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,34 +14,34 @@ from pubpriv.estimators.mixture.rounds import CROWD, GRAM_SHARES, MOMENT_SHARES,
 from pubpriv.privacy.budgets import Purse
 
 BINS = 64
-"""Bins of a column in one zoom."""
+"""Number of bins of a column in one zoom."""
 
 MOST_CELLS = 2000
-"""Cells of the grid that are asked for at once, in all parts together."""
+"""Most cells of the grid in one question, in all parts together."""
 
 _SEARCH, _COARSE = Fraction(1, 2), Fraction(5, 100)
-"""Shares of the budget: of the search for the parts, over all levels; of the coarse answer about them. Rounds have the
-rest."""
+"""Shares of the budget: of the search for the parts, over all levels, and of the coarse answer about them. Rounds have
+the rest."""
 
 _ZOOM, _LOOK, _GRID = Fraction(35, 100), Fraction(20, 100), Fraction(45, 100)
-"""Shares of what a level has."""
+"""Shares of zooms, look and cuts in the budget of a level."""
 
 _FIRST_ZOOMS, _ZOOMS, _CUTS = 4, 2, 9
-"""Zooms of the first level and of the others, and how often the grid is cut finer."""
+"""Numbers of zooms on the first level and on the others, and number of refinements of the grid."""
 
 _MOST_LEVELS, _MOST_DIRECTIONS = 3, 4
-"""Levels of the search, and directions that a level looks along, at most: both also by k, these by d, too."""
+"""Most levels of the search, and most directions of a grid; both are also limited by k, and directions by d."""
 
 
 @public_value
 @dataclass(frozen=True)
 class SearchLevel:
-    """Questions of one level.
+    """The questions of one level.
 
     Attributes:
-        zooms: for each zoom, the bins of each column.
+        zooms: for each zoom, counts in the bins of each column.
         look: count, sum and second moment of each part.
-        cuts: counts in the grid, one cut after the other.
+        cuts: counts in the grid, one refinement after the other.
     """
 
     zooms: tuple[tuple[Ask, ...], ...]
@@ -52,12 +52,12 @@ class SearchLevel:
 @public_value
 @dataclass(frozen=True)
 class KssuPlan(Plan):
-    """Questions of a run; what released answers make needless is not asked, and its share not charged.
+    """The questions of a run; those that released answers make unnecessary are not asked, and not charged.
 
     Attributes:
-        levels: of the recursion.
-        coarse: center and spread of each part.
-        rounds: that measure the components.
+        levels: levels of the recursion.
+        coarse: centre and spread of each part.
+        rounds: the measuring rounds.
     """
 
     levels: tuple[SearchLevel, ...]
@@ -66,7 +66,7 @@ class KssuPlan(Plan):
 
 
 def directions(d: int, k: int) -> int:
-    """Return directions of a grid in which k components may show."""
+    """Give the number of directions of a grid that separates k components."""
     return min(k, d, _MOST_DIRECTIONS)
 
 
