@@ -1,7 +1,7 @@
-"""Combinations of columns that have one value in most public rows, as two answers that nearly always agree.
+"""Find combinations of columns that are constant in most public rows, such as two answers that nearly always agree.
 
-The rounds look at the nearer half of the records. Where these agree, the spread of the combination shrinks to nothing,
-and the rows that do not agree end thousands of standard deviations out, where the noise drowns every column.
+The rounds look at the nearer half of the records. If these have the same value, the spread of the combination shrinks
+to nothing, and the other rows end up thousands of standard deviations away, where the noise drowns every column.
 """
 
 import math
@@ -9,36 +9,36 @@ import math
 import numpy as np
 
 _HARMLESS = 0.6
-"""Where no more of the rows agree, the rounds find their way."""
+"""With at most this share of rows that agree, the rounds work."""
 
 _MOST_ROWS, _MOST_AXES, _MOST_PAIRS, _STEPS = 200, 8, 50, 10
-"""Public rows that are looked at, evenly taken; the shortest axes and the most correlated pairs of columns that are
-started from; and steps from each start."""
+"""Most public rows that are used, evenly spaced; most shortest axes, and most of the most correlated pairs of columns,
+to start from; and most steps from each start."""
 
 _CORRELATED = 0.5
-"""Pairs of columns are tried by themselves if they are correlated so."""
+"""Pairs of columns are tried by themselves if their correlation exceeds this."""
 
 _EXACT, _ALONE = 1e-8, 1e-6
-"""What is less than these parts of the rest is rounding: of singular values; and of weights, or of a value."""
+"""Values below this share count as rounding errors: of singular values; and of weights, or of a value."""
 
 
 def agreement(rows: np.ndarray) -> tuple[np.ndarray, float, float] | None:
-    """Find a combination of two or more columns that has one value in clearly most rows (m, d), none of them constant.
+    """Find a combination of two or more columns that is constant in clearly most rows (m, d), none of them constant.
 
-    The least determinant of a part of the rows is nothing where they lie in one plane. It is looked for by steps of
-    concentration (Rousseeuw and Van Driessen 1999), in all columns and in pairs of them that are correlated.
+    The least determinant of a subset of the rows is 0 if these lie in one plane. It is searched for by concentration
+    steps (Rousseeuw and Van Driessen 1999), in all columns and in correlated pairs of them.
 
     Returns:
-        (weights (d,) of which the heaviest is 1, value, share of the rows that have it); None: there is none.
+        (weights (d,), of which the largest is 1; value; share of the rows with this value); None: there is none.
     """
     rows = rows[:: -(-len(rows) // _MOST_ROWS)]
     m, d = rows.shape
     if d < 2:
         return None
-    # of so many pairs chance alone may make some agree
+    # with so many pairs, some may agree by chance
     least = _HARMLESS + math.sqrt(4 * math.log(d) * _HARMLESS * (1 - _HARMLESS) / m)
     scale = rows.std(axis=0)
-    if not scale.all():  # of the rows that are looked at
+    if not scale.all():  # among the rows that are used
         return None
     standard = (rows - rows.mean(axis=0)) / scale
     for some in ([*range(d)], *_correlated(standard)):
@@ -51,13 +51,13 @@ def agreement(rows: np.ndarray) -> tuple[np.ndarray, float, float] | None:
             values = rows @ weights
             value = float(np.median(values))
             agree = np.abs(values - value) <= _ALONE * float(np.abs(rows * weights).max())
-            if not agree.all():  # else columns are nearly collinear, which whitening bears
+            if not agree.all():  # otherwise columns are nearly collinear, which whitening can handle
                 return weights, value, float(agree.mean())
     return None
 
 
 def _correlated(standard: np.ndarray) -> list[list[int]]:
-    """Give pairs of columns, the most correlated ones first."""
+    """List pairs of correlated columns, the most correlated ones first."""
     if standard.shape[1] == 2:
         return []
     sizes = np.triu(np.abs(standard.T @ standard) / len(standard), 1)
@@ -68,9 +68,9 @@ def _correlated(standard: np.ndarray) -> list[list[int]]:
 
 
 def _plane(standard: np.ndarray, size: int) -> np.ndarray | None:
-    """Give the normal (d,) of a plane that holds `size` of the rows (m, d), across two columns or more; None: of none.
+    """Find the normal (d,) of a plane across two or more columns that contains `size` of the rows (m, d); None: none.
 
-    The steps begin with the rows that lie closest along one of the shortest axes.
+    The steps start from the rows that are closest together along one of the shortest axes.
     """
     m, d = standard.shape
     if not d + 1 < size < m:
@@ -85,9 +85,9 @@ def _plane(standard: np.ndarray, size: int) -> np.ndarray | None:
 
 
 def _concentrated(standard: np.ndarray, chosen: np.ndarray) -> np.ndarray | None:
-    """Go on to the rows that are nearest to those `chosen`: the normal (d,) of the plane where they lie, if in one.
+    """Iterate to the nearest rows, starting from `chosen`: the normal (d,) of the plane that they lie in, if any.
 
-    A plane across a single column is none: that column is mostly one value.
+    A plane across a single column is not used: that column is mostly one value.
     """
     for _ in range(_STEPS):
         center = standard[chosen].mean(axis=0)

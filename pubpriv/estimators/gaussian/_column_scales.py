@@ -1,8 +1,8 @@
-"""The scale of a degenerate column, from private counts of its sizes, and the coordinates that follow from all scales.
+"""Find the scale of a degenerate column from private counts of its sizes, and the coordinates that all scales define.
 
-A scale that is too large adds some noise to its column. One that is too small takes the rows that differ far beyond all
-others, where the noise of the last release drowns every column. So a size counts only where rows clearly are; in a
-bisection for a quantile, noise among some dozens of rows took one wrong turn, and ended a thousandfold too far down.
+A scale that is too large adds some noise to its column. One that is too small puts the rows that differ far beyond all
+others, where the noise of the last release drowns every column. So a size is used only if rows clearly have it. (In a
+bisection for a quantile, noise among some dozens of rows took one wrong turn, and ended a thousandfold too far down.)
 """
 
 import math
@@ -20,20 +20,20 @@ from pubpriv.estimators.gaussian._degenerate_columns import Layout, centered, sc
 from pubpriv.estimators.steps import step
 
 _SMALL = 1e-3
-"""A scale below this part of a spread that the public rows show is noise's doing."""
+"""A scale below this share of the spread of the public rows is due to noise."""
 
 _CLEARLY, _LEAST, _WINDOWS = 5.0, 20.0, (1, 2, 4, 8, 16)
-"""Rows are in so many adjacent bins if they are more than so many sds of their noise, and so many."""
+"""Rows are clearly in one of these numbers of adjacent bins if their count exceeds CLEARLY noise sds, and LEAST."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Scale:
-    """What is known of the size of a degenerate column.
+    """The scale of a degenerate column.
 
     Attributes:
-        value: what z is divided by, in the table's units.
-        seen: False if hardly any private row differs from the public rows' value or combination.
+        value: divisor of z, in the table's units.
+        seen: False if almost no private row differs from the public rows' value or combination.
     """
 
     value: float
@@ -42,23 +42,23 @@ class Scale:
 
 @step(title="scale of a degenerate column", private=True)
 def learn_scale(curator: Curator, layout: Layout, place: int, ask: Ask) -> Scale:
-    """Learn a size for a degenerate column.
+    """Learn the scale of a degenerate column.
 
-    The size that some rows clearly have, and hardly any exceeds, is brought to where the longest of the whitened
-    records are, sqrt(d) + 3, so that neither they nor the column set the noise of the last release alone; and nearer
-    where the public rows show more than a rare value, so that the column is no longer than the others.
+    The largest size that rows clearly have is mapped to the length of the longest whitened records, sqrt(d) + 3, so
+    that neither these nor the column determine the noise of the last release alone. It is mapped to less if the public
+    rows show more than a rare value, so that the column is no longer than the others.
 
     Args:
         curator: the run.
-        layout: of all columns.
-        place: of the column among the degenerate ones.
+        layout: layout of all columns.
+        place: position of the column among the degenerate ones.
         ask: label and price.
 
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
     column = layout.degenerate[place]
     answer = curator.release(scale_question(layout, column, ask), ask.label)
-    asked = answer.question  # on a resumed run, as it was stored
+    asked = answer.question  # on a resumed run, the question as it was stored
     assert isinstance(asked.partition, Shells)
     largest = _largest(np.array(asked.partition.edges), answer.values["count"], bounding_sd(asked, "count"))
     seen = largest > (column.unit * _SMALL if column.spread else 0.0)
@@ -69,12 +69,12 @@ def learn_scale(curator: Curator, layout: Layout, place: int, ask: Ask) -> Scale
 
 
 def _largest(edges: np.ndarray, counts: np.ndarray, sd: float) -> float:
-    """Give the largest size that rows clearly have: the end of its bin; 0 if there is none.
+    """Find the largest size that rows clearly have, rounded up to the end of its bin; 0 if there is none.
 
     Args:
-        edges: (bins,) of the sizes.
-        counts: (bins + 1,) rows below the first edge, between two of them, and beyond the last, where no size is known.
-        sd: of the noise in each.
+        edges: (bins,) edges of the bins of sizes.
+        counts: (bins + 1,) rows below the first edge, between edges, and beyond the last, where no size is known.
+        sd: noise sd of each count.
     """
     within, found = counts[1:-1], -1
     for width in _WINDOWS:
@@ -86,12 +86,12 @@ def _largest(edges: np.ndarray, counts: np.ndarray, sd: float) -> float:
 
 @step(title="assemble coordinates")
 def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
-    """Make the map of the last release: whitened regular columns first, then each degenerate column over its scale.
+    """Make the map of the last release: whitened regular columns first, then degenerate columns divided by their scales.
 
     Args:
-        layout: of the columns.
-        regular: where the rounds have led, or None if every column is degenerate.
-        scales: of the degenerate columns, in order.
+        layout: layout of the columns.
+        regular: the map that the rounds found, or None if every column is degenerate.
+        scales: scales of the degenerate columns, in order.
     """
     if regular is not None and not layout.degenerate:
         return regular

@@ -1,8 +1,8 @@
-"""Where the last release is cut and clipped, by the histogram of lengths and the public rows; post-processing.
+"""Decide where the last release is cut and clipped, from the histogram of lengths and the public rows; free.
 
-Where the histogram is a Gaussian's, of a scale that it shows better than the rounds do, the core reaches to where such
-rows end and is clipped where its variances are expected to be off the least: the less is known of the tail, the further
-out.
+If the histogram is that of a Gaussian, of a scale that it shows better than the rounds do, the core reaches to the end
+of such rows, and its clip radius minimises the expected error of variances: the less is known about the tail, the
+further out it is.
 """
 
 import math
@@ -29,53 +29,53 @@ from pubpriv.estimators.gaussian.tail_belief import believe, best_radius, lattic
 from pubpriv.estimators.steps import step
 
 _CORE = 0.9
-"""Share of the rows in the core where they are no Gaussian's."""
+"""Share of the rows in the core if they are not Gaussian."""
 
 _FEWEST_SHELLS = 2
-"""Shells beyond the core, at least."""
+"""Least number of shells beyond the core."""
 
 _SCALE, _SCALES = 0.5, 101
-"""The histogram is held against a Gaussian's at SCALES scales, up to a factor of exp(SCALE) either way."""
+"""The histogram is compared with a Gaussian at SCALES scales, up to a factor of exp(SCALE) either way."""
 
 _UNLIKE, _HEAVY = 3.5, 2.9
-"""Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
+"""Rows are not Gaussian if chi-square, or the weighted excess in the tail, exceeds this many standard deviations."""
 
 _DOUBTED = 0.5
-"""Small counts are no Gaussian's where a Gaussian is no likelier than all other laws together: laws of counts know
-their tails."""
+"""Small counts are not Gaussian if the Gaussian is no likelier than all other laws together: laws of counts have known
+tails."""
 
 _LEANING = 0.5
-"""Part of the noise in a shell that leaning leaves."""
+"""Share of the noise in a shell that remains after its shape is shrunk to the core's."""
 
 _INSIDE = 0.9
-"""The tail is what lies beyond this share of a Gaussian's rows."""
+"""The tail is what lies beyond this share of Gaussian rows."""
 
 _BINS_BEYOND = 2
-"""Bins beyond the core that tell of its tail: rows further out are odd ones, and measured apart."""
+"""Bins beyond the core that are evidence about its tail: rows further out are outliers, and measured separately."""
 
 
 _AFFORDED = 0.02
-"""Columns with unlike tails are measured without a Gaussian's shape where rows that noise hides then matter less: fewer
-private rows would only learn that they are too few."""
+"""Columns with unlike tails are measured without a Gaussian's shape if rows hidden by noise would then add at most this
+to a variance; with fewer private rows the result would only be that there are too few."""
 
 
 @step(title="cut into shells")
 def cut(
     histogram: Histogram, frame: Frame, records: float, rho: float, may_be_gaussian: bool, shape: PublicShape
 ) -> Cut:
-    """Say where the core ends, where it is clipped, and where the shells beyond it are.
+    """Choose the end of the core, its clip radius, and the shells beyond it.
 
     Args:
         histogram: of |w|.
         frame: the map to w.
-        records: rows without missing or infinite values.
-        rho: of the second moment in the last release, see `final_rho`.
-        may_be_gaussian: False where the shape of a Gaussian must not be used.
-        shape: of the public rows.
+        records: number of rows without missing or infinite values.
+        rho: rho of the second moment in the last release, see `final_rho`.
+        may_be_gaussian: False if the shape of a Gaussian must not be used.
+        shape: shape of the public rows.
     """
     d, edges = frame.dimension, np.array(histogram.edges)
     shift = np.zeros(len(edges) + 1)
-    # rows far out in one of many columns are no longer than others: where they are clipped as a Gaussian's, they shrink
+    # rows far out in one of many columns are not longer than others: a Gaussian's clip radius would shrink them
     if shape.unlike and not shape.counts and _hidden(histogram, d, records) < _AFFORDED:
         may_be_gaussian = False
     unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
@@ -100,19 +100,19 @@ def cut(
 
 
 def _hidden(histogram: Histogram, d: int, records: float) -> float:
-    """Give what rows that noise hides add to a variance of 1, of rows that end where a core of any shape does."""
+    """Compute what rows hidden by noise add to a variance of 1, if rows end where a core of any shape does."""
     return 3 * histogram.sd * core_end(records, d) ** 2 / (d * records)
 
 
 def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[float, ...]:
-    """Give the clip radii of the core and of all shells, where the core ends at edge `first` and is no Gaussian's.
+    """Compute the clip radii of the core and of all shells, if the core ends at edge `first` and is not Gaussian.
 
-    It is the outer edge, so that nothing is clipped, or the middle of a shell: where the histogram sees few rows in its
-    outer half, what is lost of them, which it shows roughly, is less than what is gained of the noise.
+    A radius is the shell's outer edge, so that nothing is clipped, or its middle: if the histogram has few rows in the
+    outer half, the loss from clipping them, which it shows roughly, is less than the noise that a smaller radius saves.
     """
     edges, counts = np.array(histogram.edges), np.array(histogram.counts)
     radii, middles = edges[first::2].copy(), edges[first + 1 : -1 : 2]
-    beyond = np.maximum(counts[first + 2 : len(edges) : 2], 0.0)  # bin i + 1 lies between the edges i and i + 1
+    beyond = np.maximum(counts[first + 2 : len(edges) : 2], 0.0)  # bin i + 1 lies between edges i and i + 1
     far, middle = radii[1:], middles[: len(radii) - 1]
     lost = cut_off(middle, far) * np.hypot(histogram.sd, ROUGHLY_CLIPPED * beyond)
     gained = _LEANING * (far**4 - middle**4) * d * (d + 1) / 2 / rho
@@ -121,10 +121,10 @@ def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[f
 
 
 def _within(histogram: Histogram, records: float) -> np.ndarray:
-    """How many rows are no longer than each edge, (edges,): a little more than is likely, one sd of its noise.
+    """Estimate how many rows are no longer than each edge, (edges,): a little high, by one sd of the noise.
 
-    Counts up to the edge tell it, and so do those beyond, which the rest of the rows are: their noise adds up bin by
-    bin, and what fewer bins tell weighs more. A core that ends a little early costs less than one that has no end.
+    Counts up to the edge and counts beyond it both give an estimate. Their noise adds up bin by bin, so the estimate
+    from fewer bins has more weight. A core that ends a little early costs less than one that has no end.
     """
     counts = np.array(histogram.counts)
     bins, near = len(counts), np.arange(1, len(counts))
@@ -135,19 +135,19 @@ def _within(histogram: Histogram, records: float) -> np.ndarray:
 
 
 def core_end(n: float, d: int) -> float:
-    """Give the radius at which the core of n standard Gaussian rows of d columns ends where no shape is assumed."""
+    """Give the radius at which the core of n standard Gaussian rows of d columns ends if no shape is assumed."""
     edges = histogram_edges(n, d)
     return next((edge for edge in edges if edge >= length_quantile(d, _CORE)), edges[-1])
 
 
 def _against_gaussian(histogram: Histogram, d: int, records: float, shift: np.ndarray) -> tuple[float, float, float]:
-    """(sds of chi-square beyond what noise explains, sds of the weighted excess in the tail, the best scale).
+    """Compute (sds of chi-square beyond noise, sds of the weighted excess in the tail, the best scale).
 
     Args:
         histogram: of |w|.
-        d: columns.
-        records: rows without missing or infinite values.
-        shift: of the shares of bins, see `lattice_shift`.
+        d: number of columns.
+        records: number of rows without missing or infinite values.
+        shift: correction of the shares of bins, see `lattice_shift`.
     """
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
     scales = np.exp(np.linspace(-_SCALE, _SCALE, _SCALES))

@@ -1,10 +1,10 @@
-"""Columns whose scale the public rows cannot tell: found in the public rows, and given a scale of their own.
+"""Columns whose scale the public rows do not show: find them in the public rows, and give each a scale of its own.
 
-A rare indicator, a column of zeros with a huge tail, a constant, a combination of other columns in all rows or in most:
-in some sixty public rows their spread is nothing, or an accident, and rounds that look at the middle of the records
-would stretch them without end. So they are kept out of the whitening. Each gets one coordinate, z = weights . (x -
-center) / scale, with a scale that the user gives or that private counts of |z| show, and is measured with all others in
-the last release.
+Examples: a rare indicator, a column of zeros with a huge tail, a constant, a combination of other columns in all or
+most rows. In some sixty public rows their spread is zero, or accidental, and rounds that look at the middle of the
+records would stretch them without limit. So they are not whitened. Each gets one coordinate, z = weights . (x - center)
+/ scale, with a scale that the user gives or that private counts of |z| show, and is measured with all others in the
+last release.
 """
 
 import math
@@ -33,23 +33,24 @@ from pubpriv.estimators.gaussian._preconditioner import (
 from pubpriv.estimators.steps import step
 
 _MOSTLY = 0.75
-"""A column is degenerate if this share of the public rows has one and the same value in it."""
+"""A column is degenerate if this share of the public rows has the same value in it."""
 
 _HALF = 0.5
-"""A single column is degenerate from this share on if the value lies in its middle: the rounds would look at the rows
-that have it only, and shrink to nothing about them."""
+"""A single column is degenerate from this share on if the value lies in its middle: the rounds would look only at the
+rows that have it, and shrink to nothing around them."""
 
 _TOGETHER, _REPEATED = 0.3, 2
-"""Columns of which this share of the public rows, and so many, have the same values could shrink to nothing in the
-rounds, which look at the median row: harmless where there are no others, but beside these all would drown in noise."""
+"""If this share of the public rows, and at least this number, have the same values in some columns, these could shrink
+to nothing in the rounds, which look at the median row. That is harmless without other columns, but others would drown
+in noise."""
 
 _CLEARLY = 100.0
-"""A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
+"""A column is not a combination of others if the rest is this many times what the whitening treats as zero."""
 
 _OWN_SCALE = "what is left is measured at its own scale"
 
 _SIZES = 10.0 ** np.linspace(-6.0, 6.0, 121)
-"""In units of a column: rows are counted between two of these, each a quarter larger than the one before."""
+"""Edges of the bins of sizes, in units of a column, each a quarter larger than the one before."""
 
 
 @public_value
@@ -58,12 +59,13 @@ class _DegenerateColumn:
     """One degenerate column: z = weights . (x - center), before it is divided by its scale.
 
     Attributes:
-        index: of the column.
-        weights: (d,); 1 for the column, and minus the combination of other columns that it is in the public rows.
-        unit: a size to look around, in the table's units.
-        spread: whether `unit` is a spread that was seen in the public rows.
-        scale: given by the user, or None: to be learnt.
-        reason: for the user.
+        index: index of the column.
+        weights: (d,); 1 for the column itself, minus the combination of other columns that it equals in the public
+            rows.
+        unit: a size around which the scale is searched for, in the table's units.
+        spread: whether `unit` is a spread that the public rows have.
+        scale: the user's scale, or None: to be learnt.
+        reason: the reason, for the user.
     """
 
     stored_as: ClassVar[str] = "Awkward"  # in ledgers
@@ -79,13 +81,14 @@ class _DegenerateColumn:
 @public_value
 @dataclass(frozen=True)
 class Layout:
-    """Which columns are whitened by the learner, and which have a scale of their own.
+    """Which columns the learner whitens, and which have a scale of their own.
 
     Attributes:
-        columns: names of all.
-        center: (d,) origin of all coordinates: public means, and the commonest value of a column that is mostly one.
+        columns: names of all columns.
+        center: (d,) origin of all coordinates: public means, or the commonest value of a column that is mostly one
+            value.
         regular: indices of whitened columns.
-        degenerate: the others.
+        degenerate: the other columns.
     """
 
     columns: tuple[str, ...]
@@ -95,19 +98,19 @@ class Layout:
 
     @property
     def dimension(self) -> int:
-        """d, all columns."""
+        """d, the number of all columns."""
         return len(self.columns)
 
     @property
     def learnt(self) -> tuple[_DegenerateColumn, ...]:
-        """Degenerate columns whose scale costs a question."""
+        """Degenerate columns whose scale needs a question."""
         return tuple(column for column in self.degenerate if column.scale is None)
 
     def frame(self, preconditioner: Preconditioner) -> Frame:
-        """The public whitening of the regular columns, as a map of all d columns to theirs.
+        """Give the public whitening of the regular columns, as a map from all d columns.
 
         Args:
-            preconditioner: of the regular columns, in order.
+            preconditioner: preconditioner of the regular columns, in order.
         """
         center, whitening, _ = preconditioner.arrays
         if not self.degenerate:
@@ -117,7 +120,7 @@ class Layout:
         return Frame.of(np.array(self.center), matrix)
 
     def whitened(self, public: PublicTable) -> PublicTable:
-        """The regular columns of the public rows."""
+        """Select the regular columns of the public rows."""
         return public.select([public.columns[index] for index in self.regular]) if self.degenerate else public
 
     @property
@@ -126,24 +129,24 @@ class Layout:
         return {self.columns[own.index]: own.scale for own in self.degenerate if own.scale is not None}
 
     def notes(self) -> list[str]:
-        """What a reader should know."""
+        """List the reasons why columns are degenerate, for the reader."""
         return [f"column {self.columns[column.index]} {column.reason}" for column in self.degenerate]
 
 
 _Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
-"""Scales by column: a mapping, or pairs, which may cross the boundary of a task."""
+"""Scales by column: a mapping, or pairs, which can be passed to a task."""
 
 
 @step(title="look for degenerate columns")
 def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
-    """Tell degenerate columns from others by the public rows alone.
+    """Find the degenerate columns, by the public rows only.
 
     Args:
-        public: (m, d) rows.
-        scale: typical deviations that the user knows, by column, in the table's units; those columns keep them.
+        public: public rows (m, d).
+        scale: typical deviations that the user knows, by column, in the table's units; those columns use them.
 
     Raises:
-        InvalidInput: too few public rows, or a scale for no column or of no size.
+        InvalidInput: too few public rows, or a scale for an unknown column or of an impossible size.
     """
     given = _checked_scale(public.columns, scale)
     rows = public.rows
@@ -176,14 +179,15 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
     degenerate = tuple(found[index] for index in sorted(found))
     layout = Layout(public.columns, tuple(center.tolist()), regular, degenerate)
     if regular:
-        precondition(layout.whitened(public))  # what it refuses is refused before a run begins
+        precondition(layout.whitened(public))  # so that what it refuses is refused before a run begins
     return layout
 
 
 def centered(center: np.ndarray, degenerate: Sequence[_DegenerateColumn], values: np.ndarray) -> np.ndarray:
-    """Move the center (d,) of degenerate columns so that what the weights of each make of it is its value.
+    """Move the center (d,) of degenerate columns so that the weights of each give its value there.
 
-    Where columns that they combine are centered elsewhere, nothing is left of them where most rows are all the same.
+    Otherwise, if the columns that they combine are centred elsewhere, most rows of the combination would not be at
+    zero.
     """
     if not any(map(_combines, degenerate)):
         return center
@@ -199,10 +203,10 @@ def _combines(column: _DegenerateColumn) -> bool:
 
 
 def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, float]:
-    """Take the user's scales as numbers.
+    """Convert the user's scales to numbers.
 
     Raises:
-        InvalidInput: a name that is no column, or a value that is not positive and finite.
+        InvalidInput: an unknown column, or a value that is not positive and finite.
     """
     if not isinstance(scale, Mapping | tuple | None):
         raise InvalidInput(f"scale gives numbers by column, for example {{{columns[0]!r}: 10.0}}, not {scale!r}")
@@ -222,13 +226,13 @@ def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str,
 
 
 def scale_question(layout: Layout, column: _DegenerateColumn, ask: Ask) -> Counts:
-    """How many rows have which |z|."""
+    """Ask how many rows have |z| in each bin of sizes."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
     return Counts.priced(Shells(frame, tuple((column.unit * _SIZES).tolist())), ask.price)
 
 
 def _heaped(rows: np.ndarray, candidates: list[int]) -> list[int]:
-    """Say which of the columns `candidates` heap, if rows have the same values in all of them: most heaped first."""
+    """List the `candidates` with many equal values, most of them first, if rows share their values in all of them."""
     shares = {index: float(np.unique(rows[:, index], return_counts=True)[1].max()) / len(rows) for index in candidates}
     left, taken = sorted(candidates, key=shares.__getitem__), list[int]()
     least = max(_TOGETHER * len(rows), _REPEATED)
@@ -238,7 +242,7 @@ def _heaped(rows: np.ndarray, candidates: list[int]) -> list[int]:
 
 
 def _most(rows: np.ndarray) -> float:
-    """Give the share of the public rows (m, d) from which a column is degenerate if so many have one value in it."""
+    """Give the share of equal values in the public rows (m, d) from which on a column is degenerate."""
     if rows.shape[1] > 1:
         return _MOSTLY
     values, counts = np.unique(rows, return_counts=True)
@@ -248,7 +252,7 @@ def _most(rows: np.ndarray) -> float:
 def _alone(
     index: int, cells: np.ndarray, d: int, scale: float | None, most: float = _MOSTLY
 ) -> tuple[_DegenerateColumn, float] | None:
-    """(column, its center) if it has one value in a share `most` of the rows, or a scale from the user."""
+    """Give (column, its center) if a share `most` of the rows has one value in it, or if the user gave a scale."""
     values, counts = np.unique(cells, return_counts=True)
     common, share = float(values[np.argmax(counts)]), float(counts.max() / len(cells))
     deviation = float(np.sqrt(np.mean((cells - common) ** 2)))
@@ -268,13 +272,13 @@ def _alone(
 
 
 def _combined(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn]:
-    """Find those of the columns `candidates` that the ones before them compute in the public rows."""
+    """Find those of the columns `candidates` that are combinations of the ones before them in the public rows."""
     found, kept, basis = [], list[int](), np.zeros((len(rows), 0))
     centred = rows - rows.mean(axis=0)
     for index in candidates:
         size = float(np.linalg.norm(centred[:, index]))
         rest = centred[:, index] / size
-        for _ in range(2):  # twice is enough for orthogonality to the last digit
+        for _ in range(2):  # two passes give orthogonality to the last digit
             rest = rest - basis @ (basis.T @ rest)
         rounding = ROUNDING * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
         if np.linalg.norm(rest) > _CLEARLY * max(DEGENERATE, rounding):
@@ -293,7 +297,7 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn
 
 
 def _agreeing(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn]:
-    """Find those of the columns `candidates` that others compute in most of the public rows."""
+    """Find those of the columns `candidates` that are combinations of others in most of the public rows."""
     found, left = list[_DegenerateColumn](), list(candidates)
     while (agreed := agreement(rows[:, left])) is not None:
         some, value, share = agreed

@@ -1,4 +1,4 @@
-"""How far columns of few rows are from a Gaussian's, in standard deviations. `scipy.stats` takes a second to load."""
+"""Tests of columns of few rows against a Gaussian, as standard scores. `scipy.stats` takes a second to load."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def skewness_scores(columns: np.ndarray) -> np.ndarray:
-    """Give the standard scores (d,) of the skewness of columns (m, d), m >= 8, not constant (D'Agostino 1970)."""
+    """Compute standard scores (d,) of the skewness of columns (m, d), m >= 8, not constant (D'Agostino 1970)."""
     m = len(columns)
     skewness = _moment(columns, 3) / _moment(columns, 2) ** 1.5
     scaled = skewness * math.sqrt((m + 1) * (m + 3) / (6.0 * (m - 2)))
@@ -16,7 +16,7 @@ def skewness_scores(columns: np.ndarray) -> np.ndarray:
 
 
 def kurtosis_scores(columns: np.ndarray) -> np.ndarray:
-    """Give the same of the kurtosis: above 0 where tails are longer (Anscombe and Glynn 1983)."""
+    """Compute the same for the kurtosis: above 0 if tails are longer (Anscombe and Glynn 1983)."""
     m = len(columns)
     kurtosis = _moment(columns, 4) / _moment(columns, 2) ** 2
     variance = 24.0 * m * (m - 2) * (m - 3) / ((m + 1) ** 2 * (m + 3.0) * (m + 5))

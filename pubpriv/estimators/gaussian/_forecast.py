@@ -1,4 +1,4 @@
-"""What `estimate_gaussian` would ask, and how far its answers would be off; see `planning`."""
+"""Forecast of `estimate_gaussian`: its questions and its errors; see `planning`."""
 
 import math
 from dataclasses import dataclass, replace
@@ -43,18 +43,18 @@ from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
 
 _SHELLS = 8
-"""Shells that an expected release is cut into: Gaussian rows lie in the core and the first."""
+"""Number of shells in an expected release: Gaussian rows are in the core and the first shell."""
 
 
 @dataclass(frozen=True)
 class GaussianCase:
-    """`estimate_gaussian` by the learner.
+    """Case of `estimate_gaussian` by the learner.
 
     Attributes:
-        layout: of the columns; degenerate ones have a scale of their own.
-        m: public rows.
+        layout: layout of the columns; degenerate ones have a scale of their own.
+        m: number of public rows.
         target: `auto`, `gaussian` or `moments`.
-        hints: what public rows say of other columns to take.
+        hints: advice from the public rows to use other columns.
     """
 
     layout: Layout
@@ -66,7 +66,7 @@ class GaussianCase:
 
     @classmethod
     def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
-        """Read the case from public rows, which are checked as the driver checks them."""
+        """Make the case from public rows, which are checked as by the driver."""
         hints = public_hints(public.columns, public.rows)
         if target == "gaussian":
             precondition(public)
@@ -75,17 +75,17 @@ class GaussianCase:
 
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
-        """Make the case of m public rows of d columns that nobody has seen: none is taken to be degenerate."""
+        """Make the case of m planned public rows of d columns; no column is assumed to be degenerate."""
         check_rows(m, d)
         return cls(_plain_layout(d), m, target)
 
     @property
     def d(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return self.layout.dimension
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Rounds, what the target asks about the tail, and the last release."""
+        """Predict the rounds, the target's questions about the tail, and the last release."""
         if self.target == "gaussian":
             plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
@@ -98,16 +98,16 @@ class GaussianCase:
         return feasible(n, self.d, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Say what the errors assume, which columns are degenerate, and which have a tail that costs."""
+        """Say what the errors assume, which columns are degenerate, and which have an expensive tail."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes(), *self.hints)
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Theorems B.5 and B.12, and what is known without public rows."""
+        """Give the sample sizes of Theorems B.5 and B.12, and of methods without public rows."""
         return for_gaussian(self.d, terms)
 
     def errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
-        """What is to be expected of a plan: covariance, mean, and one of each by column."""
+        """Predict the errors of covariance and mean, and of one variance and one mean of a column."""
         d, m = self.d, self.m
         added = 0.0
         if not isinstance(plan, TablePlan) or plan.may_be_gaussian:
@@ -136,10 +136,11 @@ class GaussianCase:
         )
 
     def _table_errors(self, n: int, plan: TablePlan) -> tuple[float, float, float]:
-        """Give the noise of covariance and mean, of the core of Gaussian rows and the first shell, and what is added.
+        """Compute the noise of covariance and mean, from Gaussian rows' core and first shell, and the expected excess.
 
-        The shape of that shell leans to the core's as far as noise makes it (`_table_moments`), its size does not. What
-        is expected beyond it is added to the variance of each column: more than Gaussian rows have there.
+        The shape of that shell is shrunk to the core's as far as its noise requires (`_table_moments`), its size is
+        not. What is expected beyond the shell is added to the variance of each column; it is more than Gaussian rows
+        have there.
         """
         d, release = self.d, self._expected(n, plan)
         (core, beyond), (core_sum, beyond_sum) = release.moments.second_sds[:2], release.moments.mean_sds[:2]
@@ -151,7 +152,7 @@ class GaussianCase:
         return math.hypot(core * entries, leant, beyond), math.hypot(core_sum, beyond_sum) * math.sqrt(d), added
 
     def _expected(self, n: int, plan: TablePlan) -> CoreRead:
-        """Give the last release of standard Gaussian rows without its noise, and how large that is."""
+        """Simulate the last release for standard Gaussian rows without its noise, with the sizes of that noise."""
         d, frame = self.d, Frame((0.0,) * self.d)
         ends = core_end(n, d) * RATIO ** np.arange(_SHELLS + 1, dtype=float)
         edges, binned = ends[:-1], np.array(histogram_edges(n, d))
@@ -186,18 +187,18 @@ class GaussianCase:
 
 @dataclass(frozen=True)
 class NoPublicCase:
-    """`estimate_gaussian` without public rows, for d columns."""
+    """Case of `estimate_gaussian` without public rows, for d columns."""
 
     d: int
     m: int = 0
 
     @property
     def most_rows(self) -> int:
-        """Rows of the largest table that the search takes."""
+        """Rows of the largest table that the search accepts."""
         return MOST_CELLS // self.d
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Predict the search for the columns, and the learner on what is left."""
+        """Predict the search for the columns, and the learner on the rest of the budget."""
         plan = no_public_plan(purse, n, self.d)
         errors = self._learner(n, plan.learner)
         apart = variation(errors[1].error, errors[0].error)
@@ -212,7 +213,7 @@ class NoPublicCase:
         return feasible(n, self.d, plan.learner_purse(purse))
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Say what the error assumes, what can be paid for nothing, and what public rows would buy."""
+        """Say what the error assumes, what may be paid without a result, and what public rows would improve."""
         purse = Purse.of(budget)
         plan, few = no_public_plan(purse, n, self.d), self.d + 1
         share = 1 - plan.learner_purse(purse).rho / purse.rho
@@ -228,7 +229,7 @@ class NoPublicCase:
         )
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Lemma A.24 (1) and what needs no public rows either."""
+        """Give the sample sizes of lemma A.24 (1), and of others that need no public rows."""
         return tuple(each for each in for_gaussian(self.d, terms) if each.public_rows is None)
 
     def _learner(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
@@ -236,6 +237,6 @@ class NoPublicCase:
 
 
 def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
-    """d columns, none of them degenerate as far as is known."""
+    """Make the layout of d columns, none of which is known to be degenerate."""
     names = columns or tuple(f"x{i}" for i in range(d))
     return Layout(names, (0.0,) * d, tuple(range(d)), ())

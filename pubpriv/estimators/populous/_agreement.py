@@ -1,20 +1,20 @@
-"""Whether enough blocks agree, and how much each counts.
+"""Test whether enough blocks agree, and weight the blocks.
 
-Source: in the place of lines 3 to 8 of algorithm 1 of Arbas, Ashtiani and Liaw 2023, which takes the first block that
-agrees with most (`as_printed`).
+Source: replaces lines 3 to 8 of algorithm 1 of Arbas, Ashtiani and Liaw 2023, which takes the first block that agrees
+with most others (`_as_printed`).
 
-The number that is tested is the h-index of the blocks' degrees: the largest h for which h blocks agree with at least h
-blocks each, themselves included.
+The tested number is the h-index of the blocks' degrees: the largest h for which h blocks agree with at least h blocks
+each, themselves included.
 
-*Its sensitivity is 1.* Change one block. Every other block's degree moves by at most 1. Of h blocks with degree h take
-away the changed one, or any: the h - 1 others keep a degree of h - 1 at least.
+*Its sensitivity is 1.* Change one block. Every other block's degree moves by at most 1. From h blocks with degree h,
+remove the changed one, or any one: the h - 1 others keep a degree of at least h - 1.
 
-*Average.* A block of degree g counts clip((g - low) / ramp, 0, 1), low = floor(t / 2) + 2. Two blocks that count, in a
-table or in its neighbour, each agree with more than low blocks, so they share one that did not change. Where the
-h-index is at least `least` = low + ramp + 1, that many blocks count fully. Let W >= W' be the sums of weights in two
-neighbouring tables, so W >= `least`. The normalised weight w_i / W of an unchanged block exceeds w_i' / W' by at most
-(w_i - w_i')+ / W, and |w_i - w_i'| is at most 1 / ramp; the changed block's is at most 1 / W. So the two averages
-differ by a move of at most kappa = ((t - 1) / ramp + 1) / `least` of all weight.
+*Average.* A block of degree g has the weight clip((g - low) / ramp, 0, 1), low = floor(t / 2) + 2. Two blocks with
+positive weight, in a table or in its neighbour, each agree with more than low blocks, so they share one that did not
+change. If the h-index is at least `least` = low + ramp + 1, that many blocks have weight 1. Let W >= W' be the sums of
+weights in two neighbouring tables, so W >= `least`. The normalised weight w_i / W of an unchanged block exceeds w_i' /
+W' by at most (w_i - w_i')+ / W, and |w_i - w_i'| is at most 1 / ramp; the changed block's is at most 1 / W. So the two
+averages differ by moving at most kappa = ((t - 1) / ramp + 1) / `least` of all weight.
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ def h_index(degrees: np.ndarray) -> int:
 
 @dataclass(frozen=True)
 class Weighting:
-    """How much a block counts.
+    """Weights of blocks.
 
     Attributes:
         blocks: t.
-        ramp: degrees from not counting to counting fully.
+        ramp: number of degrees from weight 0 to weight 1.
     """
 
     blocks: int
@@ -41,7 +41,7 @@ class Weighting:
 
     @property
     def low(self) -> int:
-        """Degree at which a block does not count yet."""
+        """Largest degree with weight 0."""
         return self.blocks // 2 + 2
 
     @property
@@ -55,5 +55,5 @@ class Weighting:
         return ((self.blocks - 1) / self.ramp + 1) / self.least
 
     def weights(self, degrees: np.ndarray) -> np.ndarray:
-        """(t,) in [0, 1]."""
+        """Compute the weights (t,) in [0, 1]."""
         return np.asarray(np.clip((degrees - self.low) / self.ramp, 0.0, 1.0))

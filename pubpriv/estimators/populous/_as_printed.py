@@ -1,8 +1,8 @@
-"""The Private Populous Estimator as it is printed: one block's mixture is taken, and masked.
+"""The Private Populous Estimator as printed: one block's mixture is taken, and masked.
 
 Source: Arbas, Ashtiani and Liaw 2023, algorithm 1 (theorem 2.3, theorem 6.2), with algorithm 2 as its mask. Mended, see
-`docs/errata.md`: blocks agree within gamma / (2 z) of each other, gamma being what the mask hides, where the printed r
-is 1; a run passes at 0.8 and the end of the noise above it, as printed, which the proof of utility has as 0.9.
+`docs/errata.md`: blocks agree within gamma / (2 z) of each other, where gamma is what the mask hides (the printed r is
+1). As printed, a run passes at 0.8 plus the largest noise; the proof of utility has 0.9.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ _PASSED, _MOST = 0.8, 0.6
 
 @dataclass(frozen=True)
 class _Populous:
-    """What algorithm 1 gives.
+    """The result of algorithm 1.
 
     Attributes:
         answer: the masked mixture; None: no answer.
         agreement: Q, the mean share of blocks that a block agrees with.
-        bar: what Q and its noise had to reach.
+        bar: threshold for Q with noise.
     """
 
     answer: Learnt | None
@@ -35,14 +35,14 @@ class _Populous:
 def populous(
     blocks: Blocks, epsilon: float, delta: float, alpha: float, beta: float, generator: np.random.Generator
 ) -> _Populous:
-    """Algorithm 1 on the mixtures of t blocks, (epsilon, delta)-DP in all.
+    """Run algorithm 1 on the mixtures of t blocks; it is (epsilon, delta)-DP as a whole.
 
     Args:
-        blocks: mixtures; one without agrees with none.
-        epsilon: of the promise.
-        delta: of the promise.
+        blocks: the blocks' mixtures; a block without one agrees with none.
+        epsilon: epsilon of the guarantee.
+        delta: delta of the guarantee.
         alpha: error in dist_PARAM that the mask may make.
-        beta: chance that it makes more.
+        beta: probability that it makes more.
         generator: source of randomness.
     """
     t, k, d = blocks.shape
@@ -61,14 +61,14 @@ def populous(
 
 
 def truncated_laplace(sensitivity: float, epsilon: float, end: float, generator: np.random.Generator) -> float:
-    """TLap (definition C.5): Laplace noise of scale sensitivity / epsilon that is never beyond `end`."""
+    """Draw from TLap (definition C.5): Laplace noise of scale sensitivity / epsilon that never exceeds `end`."""
     scale = sensitivity / epsilon
     size = -scale * np.log1p(generator.random() * np.expm1(-end / scale))
     return float(size if generator.random() < 1 / 2 else -size)
 
 
 def _agreeing(blocks: Blocks, radius: float) -> np.ndarray:
-    """(t, t) whether dist_PARAM of two mixtures is at most `radius`: all components match within it, in some order."""
+    """Find the pairs (t, t) with dist_PARAM of at most `radius`: all components match within it, in some order."""
     t, _, _ = blocks.shape
     roots = np.linalg.inv(np.linalg.cholesky(blocks.covariances))
     found, known = np.zeros((t, t), dtype=bool), np.flatnonzero(blocks.learnt)
@@ -84,7 +84,7 @@ def _agreeing(blocks: Blocks, radius: float) -> np.ndarray:
 
 
 def _distances(blocks: Blocks, roots: np.ndarray, i: int, others: np.ndarray) -> np.ndarray:
-    """(len(others), k, k) dist_COMP of each component of block i from each of others (equation (1) of the paper)."""
+    """Compute dist_COMP (len(others), k, k) of block i's components to those of others (equation (1) of the paper)."""
     shift = blocks.means[others][:, None] - blocks.means[i][:, None]
     forth = np.sqrt((np.einsum("aij,tabj->tabi", roots[i], shift) ** 2).sum(axis=3))
     back = np.sqrt((np.einsum("tbij,tabj->tabi", roots[others], shift) ** 2).sum(axis=3))
@@ -97,7 +97,7 @@ def _distances(blocks: Blocks, roots: np.ndarray, i: int, others: np.ndarray) ->
 
 
 def _matched(near: np.ndarray) -> bool:
-    """Tell whether (k, k) pairs hold a perfect matching."""
+    """Decide whether the pairs (k, k) contain a perfect matching."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 

@@ -1,7 +1,8 @@
-"""What a learner without privacy makes of each block of rows.
+"""Learn each block of rows by a non-private learner.
 
 Source: Arbas, Ashtiani and Liaw 2023, algorithm 1, lines 1 and 2. The paper runs the learner of Moitra and Valiant
-(theorem 6.5, corollary 6.6), which nobody has built; any function may replace it: privacy does not rest on it.
+(theorem 6.5, corollary 6.6), which has no implementation; privacy does not depend on it, so any function may replace
+it.
 """
 
 import warnings
@@ -13,10 +14,10 @@ import numpy as np
 from pubpriv.data.arithmetic import in_one_thread
 
 Learnt = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""A mixture as a learner gives it: weights (k,), means (k, d), covariances (k, d, d)."""
+"""A mixture from a learner: weights (k,), means (k, d), covariances (k, d, d)."""
 
 Learner = Callable[[np.ndarray, int, np.random.Generator], Learnt | None]
-"""Turns the rows of a block (s, d), k and a source of randomness into a mixture; None where it finds none."""
+"""Turns the rows of a block (s, d), k and a source of randomness into a mixture; None if it finds none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Blocks:
         weights: (t, k).
         means: (t, k, d).
         covariances: (t, k, d, d), positive definite.
-        learnt: (t,) whether the block has a mixture; the numbers of one that has none mean nothing.
+        learnt: (t,) whether the block has a mixture; if not, its numbers have no meaning.
     """
 
     weights: np.ndarray
@@ -37,7 +38,7 @@ class Blocks:
 
     @classmethod
     def of(cls, found: list[Learnt | None], k: int, d: int) -> "Blocks":
-        """Collect what was learnt; a mixture with a number that is not finite, or no covariance, is none."""
+        """Collect mixtures; one with a number that is not finite, or an invalid covariance, counts as none."""
         blank = np.full(k, 1 / k), np.zeros((k, d)), np.stack([np.eye(d)] * k)
         kept = [each if each is not None and _is_mixture(each, k, d) else None for each in found]
         parts = [blank if each is None else each for each in kept]
@@ -52,17 +53,17 @@ class Blocks:
 
 
 def learn(rows: np.ndarray, blocks: int, k: int, learner: Learner, seed: int) -> Blocks:
-    """Cut rows into equal blocks, in their order, and learn each; rows left over are not used.
+    """Cut rows into equal blocks, in their order, and learn each; remaining rows are not used.
 
-    Each block has a random stream of its own, so one changed row changes one block's mixture and no other's. A block
-    with a row that is not finite has none.
+    Each block has its own random stream, so one changed row changes only one block's mixture. A block with a row that
+    is not finite has no mixture.
 
     Args:
         rows: (n, d).
         blocks: t.
-        k: components.
+        k: number of components.
         learner: see `Learner`.
-        seed: of all streams.
+        seed: seed of all streams.
     """
     size = len(rows) // blocks
     with in_one_thread():
@@ -74,9 +75,9 @@ def learn(rows: np.ndarray, blocks: int, k: int, learner: Learner, seed: int) ->
 
 
 def expectation_maximisation(rows: np.ndarray, k: int, generator: np.random.Generator) -> Learnt | None:
-    """Fit by scikit-learn's EM from one k-means start; None where a component has too few rows for a covariance.
+    """Fit by scikit-learn's EM from one k-means start; None if a component has too few rows for a covariance.
 
-    Rows are standardised first: the regularisation of covariances is then small whatever the unit. One component has
+    Rows are standardised first, so that the regularisation of covariances is small in any unit. A single component has
     the mean and the covariance of the rows.
     """
     from sklearn.exceptions import ConvergenceWarning

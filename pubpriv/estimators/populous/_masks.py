@@ -1,7 +1,8 @@
-"""Noise in the shape of what it hides, and what it costs.
+"""Noise in the shape of what it hides, and its price.
 
 Source: Arbas, Ashtiani and Liaw 2023, algorithm 2 and lemmas F.1, F.2 and F.5; after Ashtiani and Liaw 2022, lemma 5.1.
-They price it by tails, at one (epsilon, delta); here it has its Renyi divergence at every order, in closed form.
+The paper prices it by tail bounds, at one (epsilon, delta); here by its Renyi divergence at every order, in closed
+form.
 
 Proof. Let (mu, S) and (mu', S') be a component of two neighbouring averages, X = S^(-1/2) S' S^(-1/2) with eigenvalues
 x_j, |X - I|_F <= g_F and |mu - mu'| <= g_m in the metric of S; v_j = 1 - a + a x_j is positive where a g_F < 1. For
@@ -27,11 +28,11 @@ ORDERS = np.array([1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 19
 """Orders a of Renyi divergences."""
 
 _ROOM = 0.9
-"""Orders a with a g_F above this are not used: the divergence grows without bound at 1."""
+"""Orders a for which a g_F is above this are not used: the divergence grows without bound at 1."""
 
 _GRID = np.concatenate([-np.linspace(1, 0.02, 50), np.linspace(0.02, 1, 50)])
 _BETWEEN = 1.001
-"""The supremum is sought on a grid; between its points the function rises by less than this factor."""
+"""The supremum is taken over a grid; between grid points the function rises by less than this factor."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Masks:
     """Sizes of the noise.
 
     Attributes:
-        weight, mean, covariance: eta_W, eta_MEAN, eta_COV; a covariance of 0: covariances are not released.
+        weight, mean, covariance: eta_W, eta_MEAN, eta_COV; eta_COV 0: covariances are not released.
     """
 
     weight: float
@@ -48,7 +49,7 @@ class Masks:
 
 
 def row_divergence(order: np.ndarray | float, x: np.ndarray | float, eta: float, numbers: int) -> np.ndarray:
-    """Renyi divergence of N(e, eta^2 I) from N(sqrt(x) e, eta^2 x I) in `numbers` dimensions; it may be infinite."""
+    """Compute the Renyi divergence of N(e, eta^2 I) from N(sqrt(x) e, eta^2 x I) in `numbers` dimensions, maybe inf."""
     v = 1 - order + order * np.asarray(x, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = order * (1 - np.sqrt(x)) ** 2 / (2 * eta**2 * v)
@@ -60,10 +61,10 @@ def divergences(moves: tuple[float, float, float], masks: Masks, k: int, d: int)
     """Bound the Renyi divergence at each of `ORDERS` between two masked averages.
 
     Args:
-        moves: g_w, g_m and g_F: how far the averages of neighbours may be apart.
+        moves: g_w, g_m and g_F: bounds on the distance between the averages of neighbours.
         masks: sizes of the noise.
-        k: components.
-        d: columns.
+        k: number of components.
+        d: number of columns.
     """
     g_w, g_m, g_f = moves
     usable = g_f * ORDERS < _ROOM
@@ -75,13 +76,13 @@ def divergences(moves: tuple[float, float, float], masks: Masks, k: int, d: int)
 
 
 def _steepest(eta: float, g_f: float, d: int) -> np.ndarray:
-    """C at each order: the mean's d numbers are one for each x_j, the covariance's d for each."""
+    """Compute C at each order; each x_j has one number from the mean's mask and d from the covariance's."""
     x = 1 + g_f * _GRID[None, :]
     order = np.where(g_f * ORDERS < _ROOM, ORDERS, 2.0)[:, None]
     if g_f * order.max() >= 1:
         return np.full(len(ORDERS), np.inf)
     divergence = row_divergence(order, x, eta, d + 1) if eta else row_divergence(order, x, 1.0, 1)
-    if not eta:  # of the mean's mask the first part is counted apart
+    if not eta:  # the first part of the mean's mask is counted separately
         divergence = divergence - order * (1 - np.sqrt(x)) ** 2 / (2 * (1 - order + order * x))
     return np.asarray(_BETWEEN * (divergence / (x - 1) ** 2).max(axis=1))
 

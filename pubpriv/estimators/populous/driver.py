@@ -1,17 +1,17 @@
-"""Estimate a mixture by agreement of blocks, without public rows and without bounds, in simulation.
+"""Estimate a mixture by agreement of blocks, without public rows and without bounds, in simulation only.
 
 Source: Arbas, Ashtiani and Liaw 2023 (AAL), algorithm 1 and theorem 6.2, with three changes that make it run at sizes
-that exist: an h-index is tested (`agreement`), all blocks that agree are averaged in spite of the order of their
-components (`closeness`), and masks are priced by Renyi divergences at finite orders (`masks`). k = 1 is the role of
-Ashtiani and Liaw 2022 (lemma A.24 (1) of BKS); means alone are sample and aggregate as in section 5 of KSSU
+that exist: an h-index is tested (`_agreement`), all blocks that agree are averaged although the order of their
+components differs (`_closeness`), and masks are priced by Renyi divergences at finite orders (`_masks`). k = 1 replaces
+Ashtiani and Liaw 2022 (lemma A.24 (1) of BKS); releasing only means is sample and aggregate as in section 5 of KSSU
 (theorems 5.1 and 5.2). `as_printed=True` is the paper's own algorithm.
 
-Why no real table is let in:
+Why no real table is accepted:
 
-- masks are drawn in floating point, in a shape that depends on rows, so their low bits tell of the rows;
-- agreement, and the supremum in a mask's price, are decided in floating point as well, and proven in real numbers;
-- the promise is one (epsilon, delta): at epsilon 1 a ledger of Gaussian DP would charge mu = 1.23 for it, where a
-  Gaussian mechanism with that promise, at delta 1e-6, costs mu = 0.237.
+- masks are drawn in floating point, in a shape that depends on rows, so their low bits reveal something about rows;
+- agreement, and the supremum in a mask's price, are computed in floating point as well, but proven for real numbers;
+- the guarantee is one (epsilon, delta): at epsilon 1 a ledger of Gaussian DP would charge mu = 1.23 for it, while a
+  Gaussian mechanism with the same guarantee, at delta 1e-6, costs mu = 0.237.
 """
 
 import hashlib
@@ -40,14 +40,14 @@ _WHY = (
 
 @dataclass(frozen=True)
 class _PopulousResult:
-    """What a run of the Private Populous Estimator would release, and what the simulation knows beside it.
+    """What a run of the Private Populous Estimator would release, and what only the simulation knows.
 
     Attributes:
-        weights, means, covariances: (k,), (k, d), (k, d, d), components in random order; None: no answer, which is one
-            too, or covariances that were not asked for.
+        weights, means, covariances: (k,), (k, d), (k, d, d), components in random order; None: no answer (which is a
+            result, too), or covariances that were not asked for.
         converged: whether there is an answer.
-        guarantee: that this was a simulation, and what such a run would promise.
-        simulated: what no run would show: the h-index, degrees, noise. Of simulations only.
+        guarantee: states that this was a simulation, and what a real run would guarantee.
+        simulated: what a real run would not show: the h-index, degrees, noise.
     """
 
     weights: np.ndarray | None
@@ -59,7 +59,7 @@ class _PopulousResult:
 
     @classmethod
     def of(cls, answer: Learnt | None, guarantee: str, simulated: dict[str, Any], only_means: bool = False) -> Self:
-        """Make it of an answer, or of none."""
+        """Make the result from an answer, or from no answer."""
         weights, means, covariances = (None, None, None) if answer is None else answer
         return cls(weights, means, None if only_means else covariances, answer is not None, guarantee, simulated)
 
@@ -77,22 +77,22 @@ def estimate_mixture_ppe(
     """Learn a mixture in each of `blocks` blocks of rows, and release one if enough of them agree.
 
     Args:
-        simulation: `Curator.simulation(rows, ApproximateDP(...), seed)`; a real one is refused. It takes the whole
-            allotment.
-        k: components; 1: a Gaussian.
-        blocks: t; more of them need less noise, and are smaller.
-        learner: makes a mixture of a block; see `blocks.Learner`.
-        only_means: release weights and means alone.
-        as_printed: take one block, with TLap and the masks of the paper. An answer takes some 10^18 rows in
+        simulation: `Curator.simulation(rows, ApproximateDP(...), seed)`; a real one is refused. The estimate takes the
+            whole allotment.
+        k: number of components; 1: a Gaussian.
+        blocks: t; more blocks need less noise, but are smaller.
+        learner: makes a mixture from a block; see `_blocks.Learner`.
+        only_means: release weights and means only.
+        as_printed: take one block, with TLap and the masks of the paper. An answer needs some 10^18 rows in
             `sample_sizes.populous.populous_blocks` blocks.
-        seed: of learners, thresholds and noise.
+        seed: for learners, thresholds and noise.
 
     Raises:
-        InvalidInput: a real curator, a budget of another kind, or too few rows for so many blocks.
-        BudgetExceeded: something was asked of the simulation before.
+        InvalidInput: a real curator, a budget of another kind, or too few rows for this number of blocks.
+        BudgetExceeded: the simulation was asked something before.
 
-    Privacy: none, this is a simulation. The law of the answer is that of an (epsilon, delta)-DP mechanism in real
-    arithmetic (`plan`), under replacement of one row.
+    Privacy: none, this is a simulation. In real arithmetic, the answer has the law of an (epsilon, delta)-DP mechanism
+    (`plan`), for replacement of one row.
     """
     rows = simulated_rows(simulation, _WHY)
     _check(simulation, rows, k, blocks)
@@ -125,7 +125,7 @@ def _average(
     found = h_index(degrees)
     diagnostics = {"h_index": found, "bar": plan.bar, "learnt": int(blocks.learnt.sum()), "predicted": plan.predicted}
     counted = plan.weighting.weights(degrees)
-    # noise alone reaches the bar with a chance of delta at most, and then there may be nothing to average
+    # noise alone reaches the bar with probability delta at most, and then there may be nothing to average
     if found + plan.sd * generator.standard_normal() < plan.bar or not counted.any():
         return _PopulousResult.of(None, guarantee, diagnostics)
     members = np.flatnonzero(counted)
@@ -139,7 +139,7 @@ def _average(
 
 
 def _check(simulation: Curator, rows: np.ndarray, k: int, blocks: int) -> None:
-    """Refuse what cannot be, before anything is learnt."""
+    """Refuse impossible arguments before anything is learnt."""
     if not isinstance(simulation.budget, ApproximateDP):
         raise InvalidInput(
             "this estimator promises (epsilon, delta)-DP: simulate with the budget ApproximateDP(epsilon, delta), "

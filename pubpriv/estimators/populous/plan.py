@@ -1,9 +1,10 @@
-"""What is fixed before a row is seen: when blocks agree, when enough of them do, and the noise; for a given promise.
+"""What is fixed before a row is seen: when blocks agree, when enough of them do, and the noise; for a given guarantee.
 
-Two neighbouring tables fall under one of two cases. Where the h-index reaches `least` in both, a run is a Gaussian look
-at a number of sensitivity 1, and the mask: their Renyi divergences add, and convert to epsilon at the whole delta
-(Canonne, Kamath and Steinke 2020, proposition 12). Where it does not in one, both have at most `least`, so an answer
-leaves either with a chance of at most P(N(0, sd^2) > bar - least) = delta, and "no answer" is as likely but for delta.
+There are two cases for two neighbouring tables. If the h-index reaches `least` in both, a run is a Gaussian mechanism
+on a number of sensitivity 1, and the mask: their Renyi divergences add, and convert to epsilon at the whole delta
+(Canonne, Kamath and Steinke 2020, proposition 12). If it does not in one of them, it is at most `least` in both, so
+either gives an answer with probability at most P(N(0, sd^2) > bar - least) = delta, and the probabilities of "no
+answer" differ by at most delta.
 """
 
 import math
@@ -16,38 +17,39 @@ from pubpriv.estimators.populous._closeness import Closeness
 from pubpriv.estimators.populous._masks import ORDERS, Masks, divergences
 
 _RAMPS = (0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.34)
-"""Ramps that are tried, over t."""
+"""Ramps that are tried, as shares of t."""
 
 _EXPECTED = 0.86
-"""The h-index over t that a table is expected to have where blocks are of one law."""
+"""Expected h-index, as a share of t, for a table whose blocks have the same law."""
 
 _SPARE = 2.0
-"""Standard deviations of the test's noise by which such a table passes the test."""
+"""Number of sds of the test's noise by which such a table should pass the test."""
 
 _SHARES = (0.1, 0.4, 0.5)
-"""Shares of weights, means and covariances in the divergence of the masks; what is not masked leaves its own to the
+"""Shares of weights, means and covariances in the divergence of the masks; the share of what is not masked goes to the
 others."""
 
 _QUANTILE, _WIDER = 0.993, 1.05
-"""Blocks agree up to this quantile of the distance of two blocks of one Gaussian, and a little further."""
+"""Blocks agree up to this quantile of the distance of two blocks of one Gaussian, times this factor."""
 
 _DRAWS = 150
 _DRAWN_ROWS = 300
-"""Rows that are drawn for a block at most, or 40 a column if that is more; from larger ones distances follow as
+"""Most rows that are drawn for a block, or 40 per column if that is more; for larger blocks distances are scaled as
 1 / sqrt(rows)."""
 
 
 @dataclass(frozen=True)
 class PopulousPlan:
-    """A run of the estimator.
+    """The plan of a run.
 
     Attributes:
-        closeness: when blocks agree.
-        weighting: how much each counts.
-        sd: of the noise on the h-index.
-        bar: what the noisy h-index must reach.
+        closeness: criterion for blocks to agree.
+        weighting: weights of blocks.
+        sd: sd of the noise on the h-index.
+        bar: threshold for the noisy h-index.
         masks: sizes of the noise.
-        predicted: errors that the noise makes: of means (Mahalanobis) and covariances (relative, Frobenius), rms.
+        predicted: errors from the noise: of means (Mahalanobis) and covariances (relative, Frobenius), root mean
+            square.
     """
 
     closeness: Closeness
@@ -59,14 +61,15 @@ class PopulousPlan:
 
 
 def typical_closeness(d: int, k: int, size: int, generator: np.random.Generator) -> Closeness:
-    """Draw how far two blocks of one law lie apart: k Gaussians of equal weight, rows labelled; it looks at no table.
+    """Simulate the distance of two blocks of one law: k Gaussians of equal weight, rows labelled; no table is used.
 
-    Utility rests on it, privacy does not. Closeness does not depend on means and covariances, so standard ones do.
+    Utility depends on it, privacy does not. Distances do not depend on means and covariances, so standard ones are
+    used.
 
     Args:
-        d: columns.
-        k: components.
-        size: rows of a block.
+        d: number of columns.
+        k: number of components.
+        size: number of rows in a block.
         generator: source of randomness.
     """
     rows = max(size // k, d + 2)
@@ -93,13 +96,13 @@ def make_plan(
     """Find the ramp and the masks of least noise for which a run would be (epsilon, delta)-DP; None: there are none.
 
     Args:
-        d: columns.
-        k: components.
-        epsilon: of the promise.
-        delta: of the promise.
+        d: number of columns.
+        k: number of components.
+        epsilon: epsilon of the guarantee.
+        delta: delta of the guarantee.
         blocks: t.
-        closeness: when blocks agree.
-        only_means: weights and means are released, covariances are not.
+        closeness: criterion for blocks to agree.
+        only_means: whether to release weights and means only.
     """
     tried = [Weighting(blocks, round(ramp * blocks)) for ramp in _RAMPS]
     found = [_planned(d, k, epsilon, delta, weighting, closeness, only_means) for weighting in tried]
@@ -124,7 +127,7 @@ def _planned(
     tested = ORDERS / (2 * sd**2)
 
     def masks(loud: float) -> Masks:
-        """Return masks that cost less the louder they are, in the shares."""
+        """Return masks in the given shares; a larger `loud` means more noise and a smaller divergence."""
         sizes = np.divide((weight, mean, covariance / 2), shares, out=np.zeros(3), where=shares > 0) * loud
         return Masks(*map(float, sizes))
 
