@@ -86,7 +86,7 @@ def _largest(edges: np.ndarray, counts: np.ndarray, sd: float) -> float:
 
 @step(title="assemble coordinates")
 def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
-    """Make the map of the last release: whitened regular columns first, then degenerate columns divided by their scales.
+    """Make the map of the last release: whitened regular columns, then degenerate columns divided by their scales.
 
     Args:
         layout: layout of the columns.

@@ -1,12 +1,12 @@
 """The robust learner: rounds that bring the records to standard coordinates, then one exact joint release.
 
-Each round looks at the records through the map it has so far, w = F (x - c): a private median of |w| says how far
-out they are, and sum and second moment of the records clipped near there say where and in which shape. Noise is
-in proportion to the radius, so a round can only shrink what is too large by a constant factor, and eight rounds
-forgive public rows that are wrong by many orders of magnitude. The last release is debiased exactly for a
-Gaussian. Everything but `Curator.release` is post-processing.
+Each round looks at the records through the current map, w = F (x - c): a private median of |w| measures how far out
+they are, and sum and second moment of the records clipped near there measure place and shape. Noise is in proportion to
+the radius, so a round can shrink what is too large only by a constant factor; eight rounds correct public rows that are
+wrong by many orders of magnitude. The last release is debiased exactly for a Gaussian. Everything but `Curator.release`
+is post-processing.
 
-Source: ours; the numbers are in `benchmarks.learner`. The shape is that of CoinPress (Biswas, Dong, Kamath and Ullman
+Source: ours; figures in `benchmarks.learner`. The structure is that of CoinPress (Biswas, Dong, Kamath and Ullman
 2020), with a private radius, joint releases, noise like an orthogonal ensemble, and an inverse of the clipping.
 """
 
@@ -39,24 +39,24 @@ from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
 
 _WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
-"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
+"""Clip radius of each round over the private median of |w|: early rounds see more, late ones have less noise."""
 
 LEAST_VARIANCE = 0.02
-"""Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
+"""Least eigenvalue of the final covariance in standard coordinates, where it should be I."""
 
 _FAR = 0.5
-"""The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
+"""The run did not converge if the final release deviates from I by this root mean square eigenvalue ..."""
 
 _UNEXPECTED, _HARMLESS = 4.0, 0.3
-"""... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
-that the inverse of the clipping takes care of it."""
+"""... or by this many times what sampling and noise explain, in the last round and in the release, unless it is below
+the second number, which the inverse of the clipping can handle."""
 
 _MOST_BLUR = 1.5
-"""However wide the gaps of a lattice are, a variance of w further off than this has not converged."""
+"""Upper limit of the allowance for gaps of a lattice in a variance of w."""
 
 _MISSED, _LEFT_OUT = 4.0, 2.0
-"""Rows count as incomplete, or in the last release as too far out, if the released count is short of n by so many of
-its noise sds."""
+"""Rows count as incomplete (first number), or as too far out in the last release (second), if the released count is
+below n by this many of its noise sds."""
 
 
 @public_value
@@ -66,8 +66,8 @@ class Position:
 
     Attributes:
         frame: the map to w, where the records should be standard.
-        records: rows without missing or infinite values, as far as is known.
-        accuracy: Frobenius distance from I that sampling and noise in the last round leave to the covariance of w.
+        records: estimated number of rows without missing or infinite values.
+        accuracy: expected Frobenius distance of the covariance of w from I, from sampling and noise in the last round.
     """
 
     frame: Frame
@@ -78,22 +78,22 @@ class Position:
 @public_value
 @dataclass(frozen=True)
 class Measured:
-    """The final release in its coordinates w = F (x - c), debiased, before public rows are pooled in.
+    """The final release in its coordinates w = F (x - c), debiased, before it is pooled with public rows.
 
     Attributes:
         frame: the map to w.
-        mean: of w, (d,).
-        covariance: of w, (d, d), eigenvalues at least `LEAST_VARIANCE`.
-        records: rows that were measured: without missing or infinite values, and no further out than Gaussian rows are.
+        mean: mean of w, (d,).
+        covariance: covariance of w, (d, d), with eigenvalues of at least `LEAST_VARIANCE`.
+        records: number of measured rows: without missing or infinite values, and no further out than Gaussian rows.
         radius: clip radius.
         mean_sd: noise sd of a coordinate of the clipped mean, before debiasing.
         moment_sd: noise sd of a diagonal entry of the clipped second moment, before debiasing.
         deviation: Frobenius distance of the linearly debiased second moment from I.
-        expected: what sampling and noise of this release make of that distance if w is standard.
-        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
-        expected_mean: what they make of the length of `mean`.
-        beyond: rows that are further out than Gaussian ones are, and the sd of the noise in their number.
-        blur: how far the variance of w may be off because its scale is a coarse median, see `median_blur`.
+        expected: what sampling and noise of this release contribute to that distance if w is standard.
+        accuracy: how far from standard the rounds are expected to have left w; see `Position`.
+        expected_mean: what sampling and noise contribute to the length of `mean`.
+        beyond: number of rows further out than Gaussian ones, and the sd of its noise.
+        blur: how far the variance of w may be off because its scale comes from a coarse median, see `median_blur`.
     """
 
     frame: Frame
@@ -112,7 +112,7 @@ class Measured:
 
     @property
     def converged(self) -> bool:
-        """The records were in standard coordinates when they were measured, as far as the release can tell."""
+        """Whether the records were in standard coordinates when they were measured, as far as the release shows."""
         root = math.sqrt(len(self.mean))
         expected = math.hypot(self.expected, self.accuracy)
         return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root)) + self.blur * root
@@ -132,14 +132,14 @@ class Fitted:
     def of(
         cls, mean: np.ndarray, covariance: np.ndarray, mean_weight: float = 0.0, covariance_weight: float = 0.0
     ) -> "Fitted":
-        """Make one from arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
+        """Make it from arrays (d,) and (d, d); the covariance is made exactly symmetric."""
         even = (covariance + covariance.T) / 2
         return cls(tuple(mean.tolist()), row_tuples(even), mean_weight, covariance_weight)
 
 
 @dataclass(frozen=True)
 class ClippedMoments:
-    """Mean and second moment of clipped w, per record that counts, with noise sds; what a joint release says."""
+    """Mean and second moment of clipped w, per record that counts, with noise sds, from a joint release."""
 
     frame: Frame
     records: float
@@ -150,7 +150,7 @@ class ClippedMoments:
     moment_sd: float
 
     def at_scale(self, scale: float) -> "ClippedMoments":
-        """Give the same of w / scale."""
+        """Give the moments of w / scale."""
         center, matrix = self.frame.dense()
         return ClippedMoments(
             Frame.of(center, matrix / scale),
@@ -165,13 +165,13 @@ class ClippedMoments:
 
 @step(title="approach", private=True)
 def _approach(curator: Curator, position: Position, typical: float, widening: float, asks: tuple[Ask, Ask]) -> Position:
-    """One round: a map under which the records are closer to standard.
+    """Run one round: find a map under which the records are closer to standard.
 
     Args:
         curator: the run.
-        position: where the rounds stand.
-        typical: where the median of |w| is expected.
-        widening: clip radius over the private median of |w|.
+        position: result of the rounds before.
+        typical: expected median of |w|.
+        widening: clip radius divided by the private median of |w|.
         asks: for the radius and for the moments.
 
     Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
@@ -181,7 +181,7 @@ def _approach(curator: Curator, position: Position, typical: float, widening: fl
     median = float(found.values["quantile"][0])
     question = joint_question(found.question.frame, widening * median, LearnerPlan.round_mean, asks[1])
     moments = _moments_of(curator.release(question, asks[1].label), curator.size, _MISSED)
-    # in units in which the records' median norm is a standard Gaussian's
+    # units in which the records' median norm equals a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(
         moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
@@ -191,10 +191,10 @@ def _approach(curator: Curator, position: Position, typical: float, widening: fl
 
 @step(title="final release", private=True)
 def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
-    """The final release where the rounds have led, debiased for clipping as if w were close to standard Gaussian.
+    """Make the final release with the map of the rounds, debiased for clipping as if w were nearly standard Gaussian.
 
-    Rows further out than Gaussian ones are fall into a region of their own, which costs nothing: they are counted, and
-    move neither mean nor covariance. A pure run has no such region.
+    Rows further out than Gaussian ones fall into a region of their own, which costs nothing: they are counted, and move
+    neither mean nor covariance. A pure run has no such region.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
@@ -212,8 +212,8 @@ def debias(moments: ClippedMoments, accuracy: float) -> Measured:
     """Undo what clipping did to the moments of records that are close to standard Gaussian.
 
     Args:
-        moments: clipped, per whole record.
-        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
+        moments: clipped moments, per whole record.
+        accuracy: how far from standard the rounds are expected to have left w; see `Position`.
     """
     d = moments.frame.dimension
     n = moments.records
@@ -240,24 +240,27 @@ def debias(moments: ClippedMoments, accuracy: float) -> Measured:
 
 
 def _expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
-    """Root mean square Frobenius error of the debiased second moment of n standard records, noise sd `moment_sd`."""
+    """Compute the root mean square Frobenius error of the debiased second moment of n standard records.
+
+    `moment_sd` is the noise sd of a diagonal entry.
+    """
     law = moment_constants(d, radius)
     shape = (law.shape_variance / n + moment_sd**2) / law.shape**2
     return math.sqrt((d * (d + 1) / 2 - 1) * shape + (law.trace_variance / n + moment_sd**2) / law.trace**2)
 
 
 def _expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> float:
-    """Root mean square length of the error of the debiased mean of n standard records, noise sd `mean_sd`."""
+    """Compute the root mean square length of the error of the debiased mean of n records; noise sd `mean_sd`."""
     law = mean_constants(d, radius)
     return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
 
 
 def median_blur(public: PublicTable, law: str) -> float:
-    """Give how far the rounds may leave the variance of w from 1, beyond what is harmless.
+    """Bound how far the rounds may leave the variance of w from 1, beyond what is harmless.
 
-    Under radial noise the search for a radius has wide cells. Of a single column on a lattice the scale is taken from
-    the median of |w|, which of such values may lie anywhere in a gap between two. The last release undoes both. Lengths
-    of rows of more columns fill the gaps.
+    Under radial noise, the search for a radius has wide cells. For a single column on a lattice, the scale comes from
+    the median of |w|, which may then lie anywhere in a gap between two values. The last release corrects both. With
+    more columns, lengths of rows fill the gaps.
     """
     cell = 0.0 if law == GAUSSIAN else _pure.BLUR
     if public.rows.shape[1] > 1:
@@ -269,10 +272,10 @@ def median_blur(public: PublicTable, law: str) -> float:
 
 @step(title="pool with public rows")
 def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
-    """The final release with public rows pooled in, in the table's units; post-processing, free.
+    """Pool the final release with public rows, in the table's units; post-processing, free.
 
-    Positive-part James-Stein: public rows weigh what their own variance earns them, or less where they are further
-    from the release than sampling explains, down to nothing for public rows of another law.
+    Positive-part James-Stein: public rows have the weight of their own variance, or less if they are further from the
+    release than sampling explains, down to nothing for public rows of another law.
     """
     d, m = preconditioner.dimension, preconditioner.m
     center, matrix = measured.frame.dense()
@@ -282,7 +285,7 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     values, vectors = np.linalg.eigh(spread)
     root = (vectors * np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
     whitening = (vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
-    # covariance of the public rows and shift of their mean, where the private rows are standard
+    # covariance of the public rows and shift of their mean, in coordinates where private rows are standard
     shape = whitening @ matrix @ public_colour
     shape = shape @ shape.T
     weight = _weight(measured.expected**2, d * (d + 1) / (m - 1), float(((shape - np.eye(d)) ** 2).sum()))
@@ -294,9 +297,9 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
 
 
 def _moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
-    """Mean and second moment in the first region of a joint release of n rows, with the question as it was stored.
+    """Read mean and second moment from the first region of a joint release of n rows, with the question as stored.
 
-    All rows are in it but for what its count falls short by, if that is more than `missed` sds.
+    All rows are in that region unless its count is lower than n by more than `missed` sds.
     """
     noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
@@ -313,34 +316,34 @@ def _moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
 
 
 def _moved(moments: ClippedMoments, median: float) -> Frame:
-    """The map that undoes what a round has seen; noise is never taken for shape."""
+    """Make the map that undoes what a round has seen; noise is never taken for shape."""
     d = len(moments.mean)
-    # the mean moves by what stands out of its noise (James-Stein)
+    # the mean moves by the part that exceeds its noise (James-Stein)
     length = float(moments.mean @ moments.mean)
     mean = moments.mean * max(0.0, 1 - d * moments.mean_sd**2 / length)
     values, vectors = np.linalg.eigh(moments.second - np.outer(mean, mean))
     edge = moments.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
     if edge > median**2:
-        variances = np.full(d, median**2 / d)  # nothing but the scale was learnt
+        variances = np.full(d, median**2 / d)  # only the scale was learnt
     else:
         unclipped = unclip_variances(values, moments.radius, edge / 1000)
-        unclipped *= median**2 / median_norm_squared(unclipped)  # the median is known better than the trace
+        unclipped *= median**2 / median_norm_squared(unclipped)  # the median has less noise than the trace
         variances = np.maximum(np.where(values > 0, unclipped, values), edge)
         variances = np.minimum(variances, 4 * max(median, moments.radius) ** 2)
     center, matrix = moments.frame.dense()
-    seen = matrix.any(axis=0)  # columns that the map does not look at stay where they are
+    seen = matrix.any(axis=0)  # columns that the map does not use stay where they are
     step = np.zeros(len(center))
     step[seen] = np.linalg.solve(matrix[:, seen], mean)
     return Frame.of(center + step, (vectors / np.sqrt(variances)) @ vectors.T @ matrix)
 
 
 def _weight(own: float, other: float, distance: float) -> float:
-    """Weight of the other estimate: `own` and `other` are expected squared errors, `distance` the squared distance."""
+    """Compute the other estimate's weight from expected squared errors `own` and `other`, and squared `distance`."""
     return own / (own + max(other, distance - own))
 
 
 def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
-    """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
+    """Run all rounds of `plan`, starting at `position`, where the median of |w| is about `typical`."""
     count = len(plan.rounds)
     widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
@@ -350,11 +353,11 @@ def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) 
 
 
 def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
-    """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
+    """Predict root mean square errors of the learner, if it converges and the rows are Gaussian; no row is read.
 
     Returns:
         `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
-        same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
+        parts from noise only; `covariance_best` and `mean_best`: errors of the non-private estimates.
     """
     ask = plan.final
     radius = _final_radius(n, d, ask.rho)
@@ -373,10 +376,10 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
 
 
 def _final_radius(n: int, d: int, rho: float) -> float:
-    """Clip radius of the final release at `rho`. See `best_moment_radius`."""
+    """Give the clip radius of the final release at `rho`. See `best_moment_radius`."""
     return best_moment_radius(n, d, final_rho(d, rho))
 
 
 def final_rho(d: int, rho: float) -> float:
-    """What the second moment takes of the `rho` of a final release, of which the joint mean takes its part."""
+    """Give the part of a final release's `rho` for the second moment; the mean in the same release has the rest."""
     return rho / (1 + float(final_theta(d)) / 2) ** 2

@@ -1,8 +1,9 @@
-"""Laws of rows with one long column among Gaussian ones; public.
+"""Laws of rows with one long-tailed column among Gaussian ones; public.
 
-`tail_laws` are alike in all columns. A single long column hardly moves lengths of rows, and the clip, which is where
-rows of Gaussian columns end, takes what the column has beyond; so each law says what lengths there are, and what
-clipping at a length takes of the long column and of the others. Which column it is the public rows say, within bounds.
+The laws in `tail_laws` have equal tails in all columns. A single long column hardly changes lengths of rows, and
+clipping where Gaussian rows end removes what the column has beyond. So each law here gives the lengths, and what
+clipping at a length removes from the long column and from the others. The public rows show which column it is, with
+some uncertainty.
 """
 
 import math
@@ -23,31 +24,31 @@ from pubpriv.estimators.gaussian.tail_laws import (
 )
 
 _NODES, _RESTS, _FAR = 240, 160, 6.0
-"""Values of the long column, and lengths of the other columns together, that stand for a law; these are so far from
-their typical one at most."""
+"""Numbers of nodes for the long column, and for the length of the other columns together; and the largest distance of
+the latter from its typical value."""
 
 _FURTHEST, _WIDEST = 80.0, 6.0
-"""Where values of a t end, and those of the logarithm of a lognormal, in its standard deviations."""
+"""Largest values of a t, and of a lognormal's logarithm in its standard deviations."""
 
 _OFF = np.linspace(-0.4, 0.4, 9)
-"""Means of a column of few rows, and logarithms of its scale, that are tried: all are equally likely."""
+"""Trial values of the mean of a column of few rows, and of the logarithm of its scale: all are equally likely."""
 
 _MOST_ROWS = 500
-"""Public rows that are held against the laws, evenly over the table; more would change a weight no further."""
+"""Most public rows that are compared with the laws, evenly spaced; more would not change a weight."""
 
 _LEAST = 0.2
-"""What clipping leaves of a variance, at least."""
+"""Least share of a variance that clipping is taken to leave."""
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A law of one number, of mean 0 and variance 1.
+    """A law of one number, with mean 0 and variance 1.
 
     Attributes:
-        excess: fourth moment beyond a Gaussian's 3.
-        values, weights: (nodes,) that stand for it.
-        freedom: of Student's t; 0: of a lognormal.
-        log: standard deviation of the logarithm of a lognormal.
+        excess: fourth moment minus a Gaussian's 3.
+        values, weights: (nodes,) nodes that represent it.
+        freedom: degrees of freedom of Student's t; 0: it is lognormal.
+        log: standard deviation of a lognormal's logarithm.
     """
 
     excess: float
@@ -57,7 +58,7 @@ class _Column:
     log: float
 
     def log_density(self, z: np.ndarray) -> np.ndarray:
-        """Give the logarithm of the density at each of `z`, but for a constant that all laws have."""
+        """Compute the log density at each of `z`, up to a constant that all laws share."""
         if self.freedom:
             free = self.freedom
             top = math.lgamma((free + 1) / 2) - math.lgamma(free / 2) - math.log((free - 2) / 2) / 2
@@ -73,11 +74,11 @@ class LongColumn:
     """A law of rows in R^d, d > 1, with one long column, the others Gaussian, all variances 1.
 
     Attributes:
-        excess: of the long column.
-        lengths: the law of |w|.
-        tables: (5, lengths) means over the rows that are no longer than each of `LENGTHS`: of the long column its
-            square, its square over the squared length, and itself over the length; of another column the first two.
-        sums: (lengths,) means of the long column itself.
+        excess: excess of the long column.
+        lengths: law of |w|.
+        tables: (5, lengths) means over the rows that are no longer than each of `LENGTHS`: for the long column its
+            square, its square over the squared length, and itself over the length; for another column the first two.
+        sums: (lengths,) means of the long column itself over the same rows.
     """
 
     excess: float
@@ -86,13 +87,13 @@ class LongColumn:
     sums: np.ndarray
 
     def factors(self, d: int, radius: float, end: float, all_rows: bool) -> tuple[float, float]:
-        """Give what variances of the long column and of others are over those that are debiased for a Gaussian's.
+        """Compute the ratios of true variances of the long and of another column to those debiased for a Gaussian.
 
         Args:
-            d: columns.
-            radius: to which rows are clipped.
-            end: of the rows that are asked.
-            all_rows: whether the rows beyond are to be made up for, too.
+            d: number of columns.
+            radius: clip radius.
+            end: length beyond which rows are not measured.
+            all_rows: whether to correct for the rows beyond `end`, too.
         """
         near, far = (np.array([np.interp(at, LENGTHS, table) for table in self.tables]) for at in (radius, end))
         law = moment_constants(d, radius)
@@ -103,7 +104,7 @@ class LongColumn:
         return true[0] / max(found[0], _LEAST), true[1] / max(found[1], _LEAST)
 
     def missed(self, d: int, radius: float, end: float) -> float:
-        """Say by how much the debiased mean of the long column is off, in standard deviations."""
+        """Compute the error of the debiased mean of the long column, in standard deviations."""
         near = float(np.interp(radius, LENGTHS, self.sums))
         beyond = float(np.interp(end, LENGTHS, self.tables[2]) - np.interp(radius, LENGTHS, self.tables[2]))
         return (near + radius * beyond) / mean_constants(d, radius).slope
@@ -111,12 +112,12 @@ class LongColumn:
 
 @cache
 def _columns() -> tuple[_Column, ...]:
-    """Give the laws of the long column."""
+    """List the laws of the long column."""
     return (*(_t(excess) for excess in HEAVY[1:]), *(_lognormal(sd) for sd in LOGS))  # the first is hardly long
 
 
 def _standard(values: np.ndarray, weights: np.ndarray, freedom: float, log: float) -> _Column:
-    """Make a law of these values, brought to mean 0 and variance 1."""
+    """Make a law of these values, standardised to mean 0 and variance 1."""
     weights = weights / weights.sum()
     values = values - float(weights @ values)
     values = values / math.sqrt(float(weights @ values**2))
@@ -136,12 +137,12 @@ def _lognormal(sd: float) -> _Column:
 
 @cache
 def long_columns(d: int) -> tuple[LongColumn, ...]:
-    """Give all laws of rows in R^d with one long column; none where there is no other column."""
+    """List all laws of rows in R^d with one long column; none if d = 1."""
     return tuple(_among(d, column) for column in _columns()) if d > 1 else ()
 
 
 def _among(d: int, column: _Column) -> LongColumn:
-    """Put a long column beside d - 1 Gaussian ones."""
+    """Combine a long column with d - 1 Gaussian ones."""
     typical = math.sqrt(d - 1)
     lengths = np.linspace(max(typical - _FAR, 0.0), typical + _FAR, 2 * _RESTS + 1)[1::2]
     logs = (d - 2) * np.log(lengths) - lengths**2 / 2  # density of the length of d - 1 Gaussian columns
@@ -160,9 +161,9 @@ def _among(d: int, column: _Column) -> LongColumn:
 
 
 def column_odds(rows: np.ndarray) -> np.ndarray:
-    """Give logarithms (d, laws) of how much likelier each law makes a column of public rows (m, d) than a Gaussian's.
+    """Compute log odds (d, laws): each law against a Gaussian, for each column of public rows (m, d).
 
-    A long column may lean to either side. Columns that are constant are as likely by each.
+    A long column may lean to either side. A constant column has odds of 1.
     """
     rows = rows[:: -(-len(rows) // _MOST_ROWS)]
     spreads = rows.std(axis=0)

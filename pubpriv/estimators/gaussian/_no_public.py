@@ -1,12 +1,12 @@
-"""A Gaussian without public rows and without bounds: where the columns lie, and how wide they are, is asked as well.
+"""A Gaussian without public rows and without bounds: place and width of the columns are asked for, too.
 
-The role of public rows is played by a search. Each column is cut into cells of one width, and the fullest cell is asked
-for (`StableCells`); the least width at which it holds a quarter of the rows, to a factor of four, is about the column's
-standard deviation, and the cell lies about its median. The widths of all columns are halved in, side by side, from
-1e-76 to 1e76. The learner goes on from there: it forgives columns that are off by far more than that.
+A search replaces the public rows. Each column is cut into cells of one width, and the fullest cell is asked for
+(`StableCells`). The least width at which it contains a quarter of the rows, to a factor of four, is about the column's
+standard deviation, and the cell lies about its median. The widths of all columns are found in parallel by bisection,
+from 1e-76 to 1e76. The learner continues from there: it corrects columns that are off by far more than that.
 
-Source: the part that Ashtiani and Liaw 2022 play in the paper (lemma A.24 (1)): a Gaussian without any bounds under
-(epsilon, delta)-DP. The way is that of stability-based histograms (Karwa and Vadhan 2018) and is ours in its details.
+Source: replaces Ashtiani and Liaw 2022 in the paper (lemma A.24 (1)): a Gaussian without any bounds under
+(epsilon, delta)-DP. The idea is that of stability-based histograms (Karwa and Vadhan 2018); the details are ours.
 """
 
 import math
@@ -35,64 +35,65 @@ from pubpriv.privacy.budgets import Purse
 
 _STEPS = 8
 _WIDTHS = (1 << _STEPS) - 1
-"""Widths that are tried, each four times the one before; so many steps of halving tell all of them, and none, apart."""
+"""Number of widths, each four times the one before; this many bisection steps distinguish all of them, and "none"."""
 
 _FULL = Fraction(1, 4)
-"""A width is enough if so much of all rows comes out in one cell: half of them may lie on either side of an edge."""
+"""A width is sufficient if this share of all rows is counted in one cell: an edge may cut half of the rows in two."""
 
 _CLEAR = Fraction(1, 5)
-"""The threshold lies at this part of the rows where the budget allows; more noise would decide nothing better."""
+"""The threshold is at this share of the rows if the budget permits; less noise would not improve the decision."""
 
 _HIGHEST = Fraction(3, 10)
-"""A threshold above this part of the rows might never be passed."""
+"""A threshold above this share of the rows might never be passed."""
 
 _LEAST_SHARE, _MOST_SHARE = Fraction(1, 500), Fraction(1, 4)
-"""What the search takes of the budget, at least and at most."""
+"""Least and largest share of the budget for the search."""
 
 _EMPTY = 1000
-"""Cells with fewer than one in so many of the rows count as empty: a column has no more cells than this."""
+"""Cells with less than one row in this many count as empty, so a column has no more cells than this."""
 
 _TO_SD = 0.75
-"""A standard deviation over the width that was found: that is between two thirds and four times two thirds of one."""
+"""The standard deviation as a multiple of the found width, which is between two thirds and four times that of one
+sd."""
 
 
 _FINEST = 2.0**40
-"""A cell that is so much further from zero than it is wide holds one value, for all that floating point can tell."""
+"""A cell at this many times its width from zero contains a single value, as far as floating point can distinguish."""
 
 _ASTRAY = 2.0**20
-"""A column that the rounds leave so many times as wide as the search found it has led them astray: beyond a factor of
-about a tenth of this none of them converge."""
+"""If the rounds leave a column this many times as wide as the search found it, they have gone wrong: with a factor of
+more than about a tenth of this, none of them converge."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _NoPublicPlan(Plan):
-    """Questions of a run without public rows.
+    """The questions of a run without public rows.
 
     Attributes:
-        searches: for cells, one after the other.
-        learner: what is asked from there.
+        searches: asks for cells, one after the other.
+        learner: the plan of the learner from there on.
     """
 
     searches: tuple[Ask, ...]
     learner: LearnerPlan
 
     def learner_purse(self, purse: Purse) -> Purse:
-        """The part of a run's purse that the learner has."""
+        """Give the part of a run's purse that the learner has."""
         return purse.part(sum((ask.price for ask in self.learner.asks), Fraction(0)))
 
 
 def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> _NoPublicPlan:
-    """Make the plan on n rows of d columns.
+    """Make the plan for n rows of d columns.
 
     Args:
-        purse: of the method.
-        n: rows that the learner counts.
-        d: columns.
-        each: rows that the search counts, one of each person; None: n.
+        purse: purse of the method.
+        n: number of rows that the learner counts.
+        d: number of columns.
+        each: number of rows that the search counts, one per person; None: n.
 
     Raises:
-        InvalidInput: the budget pays for no thresholds, or none could be passed.
+        InvalidInput: the budget cannot pay for the thresholds, or none could be passed.
     """
     rows = each or n
     distance, least = purse.distance(_STEPS * d), rows // _EMPTY
@@ -106,9 +107,9 @@ def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> _No
 
 
 def _share(purse: Purse, n: int, d: int, distance: Fraction) -> Fraction:
-    """The part of the purse at which the threshold lies at `_CLEAR` of the rows, within bounds.
+    """Compute the share of the purse that puts the threshold at `_CLEAR` of the rows, within bounds.
 
-    A threshold of so many sds is `least` + distance / w records, and the searches cost 2 d w^2 each.
+    A threshold of this many sds is `least` + distance / w records, and the searches cost 2 d w^2 each.
     """
     weight = distance / (n * _CLEAR - n // _EMPTY)
     wanted = _STEPS * 2 * d * weight**2 / purse.squared_distance(purse.units)
@@ -116,7 +117,7 @@ def _share(purse: Purse, n: int, d: int, distance: Fraction) -> Fraction:
 
 
 def _blank(frame: Frame, n: int, least: int, distance: Fraction, ask: Ask) -> StableCells:
-    """The question for cells of the widths that are the inverse of the frame's diagonal."""
+    """Ask for cells; their widths are the inverse of the frame's diagonal."""
     return StableCells.priced(frame, n, least, ask.price, distance)
 
 
@@ -134,11 +135,11 @@ def _check_threshold(question: StableCells, n: int) -> None:
 @public_value
 @dataclass(frozen=True)
 class Located:
-    """What the search knows: of each column, which widths are left, and the finest one that was enough.
+    """What the search knows: which widths remain for each column, and the least one that was sufficient.
 
     Attributes:
-        low, high: the least number of a width that is enough lies between, both included; `_WIDTHS`: none is.
-        centers: middle of the fullest cell at the width of number `high`, in the table's units; 0 where none was found.
+        low, high: range of the index of the least sufficient width, both included; `_WIDTHS`: none is.
+        centers: middle of the fullest cell at the width with index `high`, in the table's units; 0 if none was found.
     """
 
     low: tuple[int, ...]
@@ -147,21 +148,21 @@ class Located:
 
     @classmethod
     def nowhere(cls, d: int) -> "Located":
-        """Make what is known of d columns before the first search: nothing."""
+        """Make the state before the first search: nothing is known of d columns."""
         return cls((0,) * d, (_WIDTHS,) * d, (0.0,) * d)
 
     @property
     def widths(self) -> np.ndarray:
-        """Widths of the cells to be asked for next, or of those that were found at the end, (d,)."""
+        """Widths (d,) of the cells to ask for next or, at the end, of those that were found."""
         middle = (np.array(self.low) + np.array(self.high)) // 2
         return np.asarray(2.0 ** (2.0 * (middle - _WIDTHS // 2)))
 
     def answered(self, full: np.ndarray, cells: np.ndarray) -> "Located":
-        """Give what is known after an answer.
+        """Update the state by an answer.
 
         Args:
-            full: which columns have a cell that holds enough, (d,).
-            cells: numbers of the fullest ones.
+            full: (d,) whether each column's fullest cell contains enough rows.
+            cells: indices of the fullest cells.
         """
         low, high = np.array(self.low), np.array(self.high)
         middle = (low + high) // 2
@@ -172,7 +173,7 @@ class Located:
 
 @step(title="find cells", private=True)
 def _find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
-    """Ask for one halving of the widths, for all columns at once.
+    """Ask for one bisection step of the widths, for all columns at once.
 
     Privacy: one `StableCells`, mu^2 at most ask.price, and its threshold's failures.
     """
@@ -187,10 +188,10 @@ def _find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
 
 @step(title="standardise columns")
 def _standardise(located: Located, columns: tuple[str, ...]) -> Preconditioner:
-    """Center and scale of each column, as the search has found them, in the place of public rows.
+    """Make center and scale of each column from the search, instead of from public rows.
 
     Raises:
-        NoAnswer: a column without a cell that holds enough, or with one that is as narrow as a value.
+        NoAnswer: a column has no cell with enough rows, or one as narrow as a single value.
     """
     high = np.array(located.high)
     lost = high == _WIDTHS
@@ -202,10 +203,10 @@ def _standardise(located: Located, columns: tuple[str, ...]) -> Preconditioner:
 
 
 def _check_agreement(found: Preconditioner, position: Position, columns: tuple[str, ...]) -> None:
-    """Refuse to go on where the rounds contradict the search.
+    """Refuse to continue if the rounds contradict the search.
 
-    About a quarter of the rows have one value, then: noise decides whether a cell around it holds enough, so the cell
-    may be of any width. The column that led the rounds astray takes the others with it.
+    Then about a quarter of the rows have one value: noise decides whether a cell around it contains enough rows, so the
+    cell may have any width. The column that made the rounds fail affects the others, too.
 
     Raises:
         NoAnswer: the rounds left a column far wider than the search found it.
@@ -223,7 +224,7 @@ def _check_agreement(found: Preconditioner, position: Position, columns: tuple[s
 
 
 def _nothing(columns: tuple[str, ...], lost: np.ndarray, points: np.ndarray) -> str:
-    """Say of which columns there is no answer, and what was paid."""
+    """Say for which columns there is no answer, and what was paid."""
 
     def named(those: np.ndarray) -> str:
         return ", ".join(name for name, chosen in zip(columns, those, strict=True) if chosen)
@@ -237,21 +238,21 @@ def _nothing(columns: tuple[str, ...], lost: np.ndarray, points: np.ndarray) -> 
 
 
 def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
-    """Search for the columns, then run the learner.
+    """Run the search for the columns, then the learner.
 
     Args:
-        run: of the curator.
-        purse: of the method.
-        force: run below the learner's line of feasibility as well.
+        run: run of the curator.
+        purse: purse of the method.
+        force: whether to run below the learner's line of feasibility, too.
 
     Raises:
         InvalidInput: see `no_public_plan`.
-        NoAnswer: see `standardise` and `check_agreement`.
+        NoAnswer: see `_standardise` and `_check_agreement`.
     """
     curator = run.curator
     n, d = curator.n_rows, len(curator.columns)
     each = curator.size.one_each
-    # a threshold depends on what is held for failures, and a resumed run has to ask what it planned
+    # a threshold depends on the delta held for failures, and a resumed run must ask what it planned
     with refusing_by(curator.size):
         plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
         paid = plan.learner_purse(purse)
@@ -272,7 +273,7 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
 
 @step(title="in the table's units")
 def _as_measured(measured: Measured) -> Fitted:
-    """The final release in the table's units; there are no public rows to pool it with."""
+    """Convert the final release to the table's units; there are no public rows to pool it with."""
     center, matrix = measured.frame.dense()
     colour = np.linalg.inv(matrix)
     return Fitted.of(center + colour @ np.array(measured.mean), colour @ np.array(measured.covariance) @ colour.T)

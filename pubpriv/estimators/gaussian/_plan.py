@@ -1,7 +1,7 @@
-"""What a run of `estimate_gaussian` will ask and what each question may cost, fixed before a private row is read.
+"""The questions of a run of `estimate_gaussian` and the price of each, fixed before a private row is read.
 
-The driver executes this object; pricing a run without running it is this object too. Source of the shares:
-measured, see `benchmarks.learner`.
+The driver executes this object, and a run is priced from it without being run. Source of the shares: measurements, see
+`benchmarks.learner`.
 """
 
 import math
@@ -28,21 +28,21 @@ from pubpriv.estimators.gaussian._whole import count_question
 from pubpriv.privacy.budgets import Budget, Purse
 
 _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
-"""Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
+"""Largest shares of the rounds that bring the records to standard coordinates; the final release takes the rest."""
 
 _LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
-"""Rounds need less with rows to spare, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
+"""With more rows, rounds need less, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
 `_AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
-below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
+below its noise, about a quarter of the average there, so eight rounds still correct a condition number of 1e4."""
 
 _SEARCH = Fraction(3, 1000)
-"""Share of the whole budget that the search of a round's radius takes ..."""
+"""Share of the whole budget for the search of a round's radius ..."""
 
 _SEARCH_RANK = 3000
-"""... or this over n^2, as rho, where that is more; a quarter of the round at most."""
+"""... or this over n^2, as rho, if that is more; at most a quarter of the round."""
 
 _REACH = 1e9
-"""A radius is looked for within this factor of its typical value, both ways."""
+"""A radius is searched for within this factor of its typical value, up and down."""
 
 _TOLERANCE = 0.06
 """Width of a cell of that search, in the logarithm."""
@@ -51,36 +51,36 @@ _SLOPE, _LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
 _HISTOGRAM_SHARES, _FOURTH_SHARE = (Fraction(5, 100), Fraction(20, 100)), Fraction(2, 100)
-"""What the histogram of |w| takes of the budget, at least and at most, and what the fourth moments take."""
+"""Least and largest share of the histogram of |w| in the budget, and the share of the fourth moments."""
 
 _TELLING = 0.0063
-"""The histogram takes more than the least share where the noise of a bin is more than this part of n d: few rows of few
-columns hardly tell one tail from another."""
+"""The histogram gets more than its least share if the noise of a bin exceeds this share of n d: few rows of few columns
+hardly distinguish one tail from another."""
 
 _CHECK_SHARE = Fraction(2, 100)
-"""What the histogram takes of the budget that only says whether the rows are a Gaussian's."""
+"""Share of the histogram in the budget if it only tests whether the rows are Gaussian."""
 
 _COUNT_SHARE = Fraction(1, 100)
-"""What the count of whole rows takes of the budget."""
+"""Share of the count of whole rows in the budget."""
 
 _COUNTED = Fraction(5, 100)
-"""What the counts of shells take of the last release: odd rows are seen by them, and by traces only in few columns."""
+"""Share of the counts of shells in the last release: they show outliers, which traces show only with few columns."""
 
 _SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
-"""What the scale of a degenerate column takes of the budget; all of them together at most."""
+"""Share of the scale of one degenerate column in the budget, and the most for all of them together."""
 
 
 @public_value
 @dataclass(frozen=True)
 class LearnerPlan(Plan):
-    """Questions of the learner.
+    """The questions of the learner.
 
     Attributes:
-        round_mean: relative weight theta of the mean beside the second moment in a round's joint release.
-        rounds: each asks for a radius and for moments; none if no column is whitened.
-        final: the last release.
-        counted: what its counts take of it.
-        histogram: of |w|.
+        round_mean: relative weight theta of the mean to the second moment in a round's joint release.
+        rounds: asks for radius and moments of each round; empty if no column is whitened.
+        final: ask of the last release.
+        counted: share of its counts in the last release.
+        histogram: ask for the histogram of |w|.
     """
 
     round_mean: ClassVar[Fraction] = Fraction(3, 10)
@@ -94,13 +94,13 @@ class LearnerPlan(Plan):
 @public_value
 @dataclass(frozen=True)
 class TablePlan(LearnerPlan):
-    """Questions of `moments` or `auto`.
+    """The questions of the target `moments` or `auto`.
 
     Attributes:
-        count: of whole rows.
-        scales: of the degenerate columns, in their order; None where the user gave it.
-        fourth: moments of the columns.
-        may_be_gaussian: whether the release may take from a Gaussian the shape that clipping lost.
+        count: ask for the number of whole rows.
+        scales: asks for the scales of the degenerate columns, in order; None where the user gave it.
+        fourth: ask for the fourth moments of the columns.
+        may_be_gaussian: whether the release may use a Gaussian's shape to restore what clipping lost.
     """
 
     counted: ClassVar[Fraction] = _COUNTED
@@ -112,13 +112,13 @@ class TablePlan(LearnerPlan):
 
 
 def _round_shares(n: int, d: int, purse: Purse, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
-    """Give the shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
+    """Give the shares of the rounds' questions, in order, with the makers of their placeholders in `frame`.
 
     Args:
-        n: private rows.
-        d: columns that are whitened.
-        purse: of the run.
-        frame: of the rounds' shape.
+        n: number of private rows.
+        d: number of whitened columns.
+        purse: purse of the run.
+        frame: a frame of the rounds' shape.
     """
     parts = _pure.round_parts(n, d, purse.strength) if purse.radial else _round_parts(n, d, purse.rho)
     blanks = partial(radius_question, frame, 1.0, 0.0), partial(joint_question, frame, 1.0, LearnerPlan.round_mean)
@@ -130,7 +130,7 @@ def _round_shares(n: int, d: int, purse: Purse, frame: Frame) -> dict[str, tuple
 
 
 def _round_parts(n: int, d: int, rho: float) -> list[tuple[Fraction, Fraction]]:
-    """Give the shares of the rounds' radii and moments, where noise is Gaussian."""
+    """Compute the shares of the rounds' radii and moments under Gaussian noise."""
     spare = Fraction((_AMPLE * _needed(d) / n) ** 2 / rho).limit_denominator(1000)
     scale = min(Fraction(1), max(_LEAST_ROUNDS, spare))
     search = max(scale * _SEARCH, Fraction(_SEARCH_RANK) / (n * n * Fraction(rho)))
@@ -139,40 +139,40 @@ def _round_parts(n: int, d: int, rho: float) -> list[tuple[Fraction, Fraction]]:
 
 
 def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict[str, Ask]:
-    """Split the purse, with what is left for the last release of all columns."""
+    """Split the purse; the rest after `shares` is for the last release of all columns."""
     left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
     shares = shares | {"final": (left, blank)}
-    if purse.radial:  # of epsilon
+    if purse.radial:  # the shares are of epsilon
         shares = {name: (_pure.share_of(part), blank) for name, (part, blank) in shares.items()}
     return split_purse(purse, "gaussian", shares)
 
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
-    """Make the learner's plan on n rows of d columns."""
+    """Make the learner's plan for n rows of d columns."""
     frame = Frame((0.0,) * d)
     shares = _round_shares(n, d, purse, frame)
     shares["histogram"] = _CHECK_SHARE, partial(histogram_question, frame, float(n))
     asks = _split_with_final(purse, shares, partial(final_question, frame, 1.0, 1.0))
-    histogram = asks.pop("histogram")  # asked last, where the estimate makes the rows standard
+    histogram = asks.pop("histogram")  # asked last, in coordinates in which the estimate makes the rows standard
     return LearnerPlan((*asks.values(), histogram), _rounds_of(asks), asks["final"], histogram)
 
 
 def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
-    """Give the asks of the rounds, by the names that `_round_shares` gives them; none if there are none."""
+    """Collect the asks of the rounds, by the names from `_round_shares`; none if there are no rounds."""
     numbers = [number for number in range(1, len(_ROUND_SHARES) + 1) if f"round-{number}/radius" in asks]
     return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
 
 
 def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
-    """Make the plan of `moments` or `auto`.
+    """Make the plan of the target `moments` or `auto`.
 
     Both ask the same questions.
 
     Args:
-        purse: of the run.
-        n: private rows.
-        layout: of the columns.
-        target: as it was asked for.
+        purse: purse of the run.
+        n: number of private rows.
+        layout: layout of the columns.
+        target: as the user chose.
     """
     d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
     shares: dict[str, tuple[Fraction, Blank]] = {}
@@ -194,12 +194,12 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
         scales=tuple(asks.get(_scale_name(column.index)) for column in layout.degenerate),
         histogram=asks["histogram"],
         fourth=asks["fourth"],
-        may_be_gaussian=target == "auto" and not layout.degenerate,  # degenerate columns are no Gaussian's
+        may_be_gaussian=target == "auto" and not layout.degenerate,  # degenerate columns are not Gaussian
     )
 
 
 def _histogram_share(n: int, d: int, rho: float) -> Fraction:
-    """Give the share of the histogram of |w|."""
+    """Compute the share of the histogram of |w|."""
     least, most = _HISTOGRAM_SHARES
     return min(most, max(least, Fraction(1 / (rho * (_TELLING * n * d) ** 2)).limit_denominator(1000)))
 
@@ -209,7 +209,7 @@ def _scale_name(index: int) -> str:
 
 
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
-    """The question for the radius that `rank` records do not exceed, within `_REACH` or `pure.REACH` of `typical`."""
+    """Ask for the radius that `rank` records do not exceed, within `_REACH` or `_pure.REACH` of `typical`."""
     reach, tolerance = (_REACH, _TOLERANCE) if ask.law == GAUSSIAN else (_pure.REACH, _pure.TOLERANCE)
     steps = math.ceil(math.log2(2 * math.log(reach) / tolerance))
     noise = Bisection.noise_for(steps, ask.price)
@@ -217,10 +217,10 @@ def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bise
 
 
 def final_question(frame: Frame, radius: float, end: float, ask: Ask) -> LiftedGram:
-    """The learner's last release, with a region of its own for rows further out than `end`, where that costs nothing.
+    """Make the learner's last release, with an extra region for rows further out than `end` where that costs nothing.
 
-    Under Gaussian noise regions share one price. Radial noise would be sqrt(2) as loud over two of them, so a pure run
-    has one region, in which such rows are clipped.
+    Under Gaussian noise all regions share one price. Radial noise would be sqrt(2) times as large with two regions, so
+    a pure run has one region, in which such rows are clipped.
     """
     if ask.law != GAUSSIAN:
         return joint_question(frame, radius, final_theta(frame.dimension), ask)
@@ -230,19 +230,19 @@ def final_question(frame: Frame, radius: float, end: float, ask: Ask) -> LiftedG
 def joint_question(
     frame: Frame, radius: float, theta: Fraction, ask: Ask, counted: Fraction = Fraction(0)
 ) -> LiftedGram:
-    """Count, sum and second moment of clipped records in one release.
+    """Ask for count, sum and second moment of clipped records in one release.
 
-    With weights wS^2 = theta R^2 wM^2 and no count the squared distance is 2 wM^2 R^4 (1 + theta / 2)^2, which the
-    noise of the moment solves for; rounding the sum's noise up only lowers the price. A count of the records that are
-    whole is free: at wN = wS^2 / (2 wM) it costs what the worst case without it, wS^4 / (2 wM^2), has paid already,
-    and rounding its noise up moves the one into the other. More for the count adds 2 wN^2 to the price.
+    With weights wS^2 = theta R^2 wM^2 and no count, the squared distance is 2 wM^2 R^4 (1 + theta / 2)^2, which is
+    solved for the noise of the moment; rounding the sum's noise up only lowers the price. A count of the whole records
+    is free: at wN = wS^2 / (2 wM) it costs what the worst case without it, wS^4 / (2 wM^2), has paid already, and
+    rounding its noise up moves the one into the other. A more precise count adds 2 wN^2 to the price.
 
     Args:
         frame: the map to w.
         radius: clip radius.
-        theta: weight of the sum beside the moment: its noise is that of the moment over sqrt(theta) radius.
+        theta: weight of the sum relative to the moment: its noise is that of the moment over sqrt(theta) radius.
         ask: the price.
-        counted: part of it for a count with less noise than the free one has.
+        counted: share of the price for a count with less noise than the free one.
     """
     moment = noise_for((1 - counted) * ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2), 1)
     total = noise_for(theta * GRID**2 / moment**2, SUM_FACTOR)
@@ -252,13 +252,13 @@ def joint_question(
 
 
 def shells_question(frame: Frame, where: Cut, ask: Ask, counted: Fraction = Fraction(0)) -> LiftedGram:
-    """Count, sum and second moment of the records in the core and in each shell, at the price of one region."""
+    """Ask for count, sum and second moment of the records in the core and in each shell, at the price of one region."""
     scales = joint_question(frame, 1.0, final_theta(frame.dimension), ask, counted).noise_scales
     return LiftedGram(Shells(frame, where.edges), (frame,) * len(where.radii), where.radii, scales)
 
 
 def final_theta(d: int) -> Fraction:
-    """Weight of the mean in the final release: the one that adds least to the Kullback-Leibler error.
+    """Compute the weight of the mean in the final release that adds least to the Kullback-Leibler error.
 
     Minimises (1 + theta / 2)^2 (Q + 1 / theta), Q = d (d + 1) / 4, at a radius of sqrt(d): about 2 / d.
     """
@@ -267,17 +267,17 @@ def final_theta(d: int) -> Fraction:
 
 
 def _needed(d: int) -> float:
-    """Least n sqrt(rho) at which the learner is known to converge."""
+    """Give the least n sqrt(rho) at which the learner is known to converge."""
     return max(_SLOPE * d * math.sqrt(d), _LEAST)
 
 
 def _line(d: int, purse: Purse) -> float:
-    """Least n sqrt(rho), or n epsilon in a pure run."""
+    """Give the line of feasibility: least n sqrt(rho), or n epsilon in a pure run."""
     return _pure.needed(d) if purse.radial else _needed(d)
 
 
 def feasible(n: float, d: int, purse: Purse) -> bool:
-    """Tell whether n rows and this purse reach the line."""
+    """Decide whether n rows and this purse reach the line of feasibility."""
     return bool(n * purse.strength >= _line(d, purse))
 
 
@@ -285,7 +285,7 @@ def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
     """Refuse a run that would spend its budget and learn nothing.
 
     Raises:
-        InvalidInput: the run is below the line, with the n or the budget that would do.
+        InvalidInput: the run is below the line of feasibility; the message names an n or a budget that suffices.
     """
     if feasible(n, d, purse):
         return
@@ -298,7 +298,7 @@ def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
 
 
 def check_run(curator: Curator, d: int, purse: Purse, force: bool) -> None:
-    """Refuse a run of d columns below the line, unless it is forced: `check_feasible` with the rows that it counts.
+    """Refuse a run of d columns below the line of feasibility, with the rows that it counts, unless it is forced.
 
     Raises:
         InvalidInput, NoAnswer: see `check_feasible` and `refusing_by`.
@@ -309,7 +309,7 @@ def check_run(curator: Curator, d: int, purse: Purse, force: bool) -> None:
 
 
 def _enough(n: int, d: int, purse: Purse, allotment: Budget) -> str:
-    """The smallest budget of the allotment's kind that would do, two digits rounded up, as `parse_budget` reads it."""
+    """Write the smallest sufficient budget of the allotment's kind, two digits rounded up, for `parse_budget`."""
     strength = _line(d, purse) / n
     return allotment.written(_up(strength if purse.radial else allotment.size_worth(strength**2)))
 

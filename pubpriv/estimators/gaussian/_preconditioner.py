@@ -1,9 +1,9 @@
-"""Precondition: what m >= d + 1 public rows say of location and shape, so that nothing later depends on units.
+"""Precondition: location and shape of the columns from m >= d + 1 public rows, so that nothing later depends on units.
 
-Source: Bie, Kamath and Singhal 2022, algorithm 1, with the singular value decomposition of the centred public
-rows in the place of their covariance: squaring would lose half of the digits. Every estimator works in
-y = whitening (x - center), where the public rows have mean 0 and covariance I exactly, so a column's unit, a mean
-of a million standard deviations or a condition number of 1e8 make no difference to it.
+Source: Bie, Kamath and Singhal 2022, algorithm 1, with the singular value decomposition of the centred public rows
+instead of their covariance: squaring would lose half of the digits. Every estimator works in y = whitening (x -
+center), where the public rows have mean 0 and covariance I exactly. So neither a column's unit, nor a mean of a million
+standard deviations, nor a condition number of 1e8 changes its results.
 """
 
 import math
@@ -17,26 +17,26 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import step
 
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)
-"""A public spread counts if it is more than this part of the cells: 64 times what rounding could make of nothing."""
+"""A public spread must exceed this share of the cells: 64 times what rounding could make of a spread of zero."""
 
 DEGENERATE = 1e-12
-"""Least singular value of standardised public rows, relative to the largest."""
+"""Least singular value of standardised public rows, relative to the largest one."""
 
 _SAME = 0.95
-"""A column is nearly constant if this share of the public rows has one and the same value in it."""
+"""A column is nearly constant if this share of the public rows has the same value in it."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Preconditioner:
-    """y = whitening (x - center); x = center + colour y.
+    """The map y = whitening (x - center); x = center + colour y.
 
     Attributes:
         center: public mean, in the table's units.
         whitening: (d, d).
         colour: its inverse, (d, d).
-        m: public rows.
-        notes: what a reader should know of the public rows.
+        m: number of public rows.
+        notes: notes for the reader about the public rows.
     """
 
     center: tuple[float, ...]
@@ -47,12 +47,12 @@ class Preconditioner:
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(center (d,), whitening (d, d), colour (d, d))."""
+        """center (d,), whitening (d, d) and colour (d, d) as arrays."""
         return np.array(self.center), np.array(self.whitening), np.array(self.colour)
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """d, the number of columns."""
         return len(self.center)
 
     @property
@@ -65,7 +65,7 @@ class Preconditioner:
 
 
 def check_rows(m: int, d: int) -> None:
-    """Refuse fewer public rows than a covariance takes.
+    """Refuse fewer public rows than a covariance needs.
 
     Raises:
         InvalidInput: m < d + 1.
@@ -79,14 +79,13 @@ def check_rows(m: int, d: int) -> None:
 
 @step(title="precondition")
 def precondition(public: PublicTable) -> Preconditioner:
-    """Center and whitening of public rows (m, d).
+    """Compute center and whitening of public rows (m, d).
 
-    Columns are brought to their own standard deviation before the decomposition, so that a small column keeps its
-    digits beside a large one.
+    Columns are standardised before the decomposition, so that a small column keeps its digits next to a large one.
 
     Raises:
-        InvalidInput: fewer than d + 1 rows; a column that is constant, nearly constant, a linear combination of
-            others, or too large for a covariance.
+        InvalidInput: fewer than d + 1 rows; a column that is constant, nearly constant, a linear combination of others,
+            or too large for a covariance.
     """
     rows = public.rows
     m, d = rows.shape
@@ -108,7 +107,7 @@ def precondition(public: PublicTable) -> Preconditioner:
 
 
 def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
-    """(mean, standard deviation) of each column, or a clear error that names those that have none to speak of."""
+    """Compute (mean, standard deviation) of each column, or refuse by name those that have almost none."""
     rows = public.rows
     with np.errstate(over="ignore", invalid="ignore"):
         center = rows.mean(axis=0)
@@ -137,12 +136,12 @@ def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _list(public: PublicTable, wanted: np.ndarray) -> str:
-    """`column a` or `each of the columns a, b`."""
+    """Write `column a` or `each of the columns a, b`."""
     names = [name for name, chosen in zip(public.columns, wanted, strict=True) if chosen]
     return f"column {names[0]}" if len(names) == 1 else f"each of the columns {', '.join(names)}"
 
 
 def _named(public: PublicTable, direction: np.ndarray) -> str:
-    """Columns that take part in the direction along which there is no spread."""
+    """Name the columns that contribute to the direction in which there is no spread."""
     part = np.abs(direction) >= 0.05 * np.abs(direction).max()
     return " and ".join(name for name, chosen in zip(public.columns, part, strict=True) if chosen)

@@ -1,9 +1,9 @@
-"""What public rows say of rows beyond the last shell that counts, where no law of tails does; public.
+"""Errors from rows beyond the last shell, by public rows, where no law of tails covers them; public.
 
-Few private rows do not show through the noise what lies far out, as a value that stands for a missing one. But where
-public rows lie out there, so do private ones, and nobody measured these; unless so many private rows would have been
-seen, so that it is the public ones that are wrong. Laws of tails say what lies near the last shell; beside degenerate
-columns none is held against the lengths of rows.
+With few private rows, the noise hides rows that are far out, such as a value that stands for a missing one. But if
+public rows are out there, so are private ones, and they were not measured; unless this many private rows would have
+been visible, so that the public rows are wrong. Laws of tails cover what is near the last shell; with degenerate
+columns, no law is compared with the lengths of rows.
 """
 
 from dataclasses import replace
@@ -16,21 +16,21 @@ from pubpriv.estimators.gaussian._table_moments import lost_entries
 from pubpriv.estimators.gaussian._table_release import Table
 
 _SELDOM = 0.05
-"""Chance below which a share of rows is not believed."""
+"""Probability below which a share of rows is not believed."""
 
 _FAR = 2.0
-"""Rows are of no tail that a law would know beyond so many times the reach of a release."""
+"""Rows beyond this many times the reach of a release belong to no tail that a law covers."""
 
 
 def feared_by_public(table: Table, frame: Frame, rows: np.ndarray, records: float, by_law: bool) -> Table:
-    """Add to the errors of clipping what the public rows have beyond the reach of a release, as if none of it counted.
+    """Add to the clipping errors what public rows have beyond the reach of a release, as if none of it were measured.
 
     Args:
-        table: as it was released.
-        frame: of the release.
-        rows: (m, d) public ones.
-        records: n, whole private rows.
-        by_law: whether laws of tails were held against lengths, and have what lies near.
+        table: the released table.
+        frame: frame of the release.
+        rows: (m, d) public rows.
+        records: n, number of whole private rows.
+        by_law: whether laws of tails were compared with lengths, and so cover what is near.
     """
     center, matrix = frame.dense()
     beyond = np.linalg.norm((rows - center) @ matrix.T, axis=1) > table.reach * (_FAR if by_law else 1.0)
@@ -49,7 +49,7 @@ def feared_by_public(table: Table, frame: Frame, rows: np.ndarray, records: floa
 
 
 def _may_hide(count: int, m: int, share: float) -> bool:
-    """Tell whether so many of m public rows agree with at most a `share` of the private ones, which noise hides."""
+    """Decide whether `count` of m public rows agree with at most a `share` of the private ones, which noise hides."""
     from scipy.special import betainc
 
     return float(betainc(count + 0.5, m - count + 0.5, min(share, 1.0))) > _SELDOM

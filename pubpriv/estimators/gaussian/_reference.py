@@ -5,17 +5,17 @@ Lemma B.11 (public rows of a law at total variation distance gamma); CoinPress (
 as its authors' code has it, for the bounded case.
 
 What is mended:
-- R is sqrt(U / L) sqrt(5 log(6 / beta)), as Lemma 2.5 and the proof of Theorem B.5 need; the printed algorithm leaves
-  out the 5.
-- CoinPress multiplies A <- Z^(-1/2) A, where records are mapped by A from the right; with factors that do not commute
-  (from the third round on) that is another matrix. Here maps compose in order.
+- R is sqrt(U / L) sqrt(5 log(6 / beta)), as Lemma 2.5 and the proof of Theorem B.5 require; the printed algorithm
+  omits the 5.
+- CoinPress multiplies A <- Z^(-1/2) A, where records are mapped by A from the right; if factors do not commute (from
+the third round on), this is a different matrix. Here maps compose in order.
 - Its noise has the shape of an orthogonal ensemble: sd on the diagonal, sd / sqrt(2) off it; same price.
 What is adapted: CoinPress learns a covariance with unknown mean from differences of pairs, which is not a map of one
 record. Here its rounds learn the second moment about the public mean, at most K + R^2, and the outer product of the
-mean is taken off. That keeps all n records, so the reference is better than published: at (d, n) = (10, 1e4), rho 0.5,
+mean is subtracted. That keeps all n records, so the reference is better than published: at (d, n) = (10, 1e4), rho 0.5,
 1.08 times the non-private Frobenius error where pairs give 1.79.
 
-The method is honest about what it needs: K is about 1e6 at d = 10, and below n of about 1e4 its rounds fail.
+The method needs many rows: K is about 1e6 at d = 10, and below n of about 1e4 its rounds fail.
 """
 
 import math
@@ -44,16 +44,16 @@ _COVARIANCE_ROUNDS, _MEAN_ROUNDS = 8, 4
 """Rounds of CoinPress, for the covariance and then for the mean."""
 
 _LAST = Fraction(3, 4)
-"""Share of the last round of each part; the others share the rest. Each part has half of the budget."""
+"""Share of the last round of each part; the other rounds share the rest. Each part has half of the budget."""
 
 STANDING_OUT = 4.0
-"""Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
+"""Algorithm 2 converged if the smallest eigenvalue in its last round is this many times the noise there."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _Bounds:
-    """What Algorithm 1 promises of y = F (x - c), with probability 1 - beta / 2 over the public rows.
+    """What Algorithm 1 guarantees of y = F (x - c), with probability 1 - beta / 2 over the public rows.
 
     Attributes:
         frame: the map to y.
@@ -66,7 +66,7 @@ class _Bounds:
     distance: float
 
     def shrunk(self) -> Frame:
-        """The map under which the second moment about the public mean is at most I: y / sqrt(K + R^2)."""
+        """Give the map under which the second moment about the public mean is at most I: y / sqrt(K + R^2)."""
         center, matrix = self.frame.dense()
         return Frame.of(center, matrix / math.sqrt(self.spread + self.distance**2))
 
@@ -74,7 +74,7 @@ class _Bounds:
 @public_value
 @dataclass(frozen=True)
 class _SecondMoment:
-    """A round of CoinPress.
+    """The result of a round of CoinPress for the second moment.
 
     Attributes:
         frame: the map under which records were clipped.
@@ -94,7 +94,7 @@ class _SecondMoment:
 @public_value
 @dataclass(frozen=True)
 class _Ball:
-    """The mean is in the ball of `radius` about frame.center, in those coordinates; its noise has sd `sd`."""
+    """A ball that contains the mean: `radius` about frame.center, in those coordinates; the noise has sd `sd`."""
 
     frame: Frame
     radius: float
@@ -103,7 +103,7 @@ class _Ball:
 
 @step(title="bounds from public rows")
 def bound(public: PublicTable, beta: float, gamma: float) -> _Bounds:
-    """Algorithm 1 at failure probability beta / 2, on the first d + 1 public rows; Lemma B.11 where gamma > 0."""
+    """Run Algorithm 1 at failure probability beta / 2, on the first d + 1 public rows; Lemma B.11 if gamma > 0."""
     if not 0 < beta < 1:
         raise InvalidInput(f"beta must be above 0 and below 1, not {beta!r}")
     if not 0 <= gamma < 1:
@@ -115,7 +115,7 @@ def bound(public: PublicTable, beta: float, gamma: float) -> _Bounds:
 
 
 def promised(d: int, beta: float, gamma: float) -> tuple[float, float, float]:
-    """Give (L, K, R) of Algorithm 1 at failure probability beta / 2, of Lemma B.11 where gamma > 0.
+    """Compute (L, K, R) of Algorithm 1 at failure probability beta / 2, or of Lemma B.11 if gamma > 0.
 
     L = d / (4 d + 4 sqrt(2 d log(6 / beta)) + 2 log(6 / beta)), U = 36 d^2 / beta^2, K = U / L.
     """
@@ -127,20 +127,20 @@ def promised(d: int, beta: float, gamma: float) -> tuple[float, float, float]:
 
 
 def moment_clip(d: int) -> float:
-    """Where a CoinPress round for the second moment clips, under a map where that is at most I."""
+    """Give the clip radius of a CoinPress round for the second moment, under a map where that is at most I."""
     return tail_bound(d, 0.1)
 
 
 def slack(n: int, d: int) -> float:
-    """What CoinPress adds to eigenvalues of a second moment of n rows, lest sampling leave one too small."""
+    """Give what CoinPress adds to eigenvalues of a second moment of n rows, in case sampling made one too small."""
     return math.sqrt(d / n) + d / (2 * n)
 
 
 @step(title="CoinPress covariance", private=True)
 def _covariance_round(curator: Curator, frame: Frame, ask: Ask) -> _SecondMoment:
-    """One CoinPress round under a map where the second moment is at most I.
+    """Run one CoinPress round under a map where the second moment is at most I.
 
-    Privacy: one `LiftedGram` of the second moment alone, mu^2 at most ask.price.
+    Privacy: one `LiftedGram` of the second moment only, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, frame.dimension
     radius = moment_clip(d)
@@ -156,7 +156,7 @@ def _covariance_round(curator: Curator, frame: Frame, ask: Ask) -> _SecondMoment
 
 @step(title="CoinPress mean", private=True)
 def _mean_round(curator: Curator, ball: _Ball, ask: Ask) -> _Ball:
-    """One CoinPress round for the mean of records of covariance at most I: a smaller ball about a better center.
+    """Run one CoinPress round for the mean of records of covariance at most I: a smaller ball about a better center.
 
     Privacy: one `ClippedSums`, mu^2 at most ask.price.
     """
@@ -172,14 +172,14 @@ def _mean_round(curator: Curator, ball: _Ball, ask: Ask) -> _Ball:
 @public_value
 @dataclass(frozen=True)
 class _ReferencePlan(Plan):
-    """Questions of algorithm 2: rounds for the second moment, then rounds for the mean."""
+    """The questions of algorithm 2: rounds for the second moment, then rounds for the mean."""
 
     covariance: tuple[Ask, ...]
     mean: tuple[Ask, ...]
 
 
 def reference_plan(purse: Purse, d: int) -> _ReferencePlan:
-    """Give half to the second moment, half to the mean; three quarters of each for its last round."""
+    """Plan half of the purse for the second moment, half for the mean; three quarters of each for its last round."""
     frames, radii = (Frame((0.0,) * d),), (1.0,)
 
     def moments(ask: Ask) -> Question:
@@ -198,7 +198,7 @@ def reference_plan(purse: Purse, d: int) -> _ReferencePlan:
 
 
 def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult:
-    """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
+    """Run Algorithm 1 for bounds, then CoinPress for the second moment and for the mean."""
     n, d = run.curator.n_rows, bounds.frame.dimension
     plan = reference_plan(purse, d)
     run.curator.rehearse(plan.questions)
@@ -212,7 +212,7 @@ def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult
     center, matrix = last.frame.dense()
     mean, colour = np.array(ball.frame.center), np.linalg.inv(matrix)
     shift = matrix @ (mean - center)
-    # the floor is relative to what the last round made of the whole second moment
+    # the floor is relative to the whole second moment in the last round
     whiten = last.next.dense()[1] @ colour
     inner = floored(whiten @ (np.array(last.moment) - np.outer(shift, shift)) @ whiten.T, LEAST_VARIANCE)
     spread = np.linalg.inv(last.next.dense()[1])

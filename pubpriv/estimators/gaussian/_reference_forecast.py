@@ -1,8 +1,8 @@
-"""What `algorithm-2` would ask, and how far its answers would be off; see `planning`.
+"""Forecast of `algorithm-2`: its questions and its errors; see `planning`.
 
-Its rounds are followed in the direction that is worst off, that in which d + 1 public rows spread most: by about 4
-times the variance. There the second moment begins at 1 / (4 L (K + R^2)). What a round releases is about m + e x, with
-m the moment, e the edge of the noise and x of a semicircle's law, and the next map divides by its positive part and
+The rounds are followed in the worst direction, the one in which d + 1 public rows spread most, with about 4 times the
+variance. There the second moment starts at 1 / (4 L (K + R^2)). A round releases about m + e x, with m the moment, e
+the edge of the noise and x distributed by the semicircle law, and the next map divides by its positive part plus
 CoinPress's slack.
 """
 
@@ -31,19 +31,19 @@ from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
 
 _BETA = 0.1
-"""How likely bounds from public rows may fail, in a run that does not say."""
+"""Default probability that bounds from public rows fail."""
 
 _WIDEST = 4.0
-"""Largest eigenvalue of a sample covariance of d + 1 standard rows, about."""
+"""Approximate largest eigenvalue of a sample covariance of d + 1 standard rows."""
 
 _ANGLES = np.arange(1, 16) * np.pi / 16
 _NODES, _SHARES = np.cos(_ANGLES), np.sin(_ANGLES) ** 2 / 8
-"""Nodes and weights of Gauss's quadrature for the semicircle's law on [-1, 1]."""
+"""Nodes and weights of Gaussian quadrature for the semicircle law on [-1, 1]."""
 
 
 @dataclass(frozen=True)
 class _End:
-    """Where the rounds end.
+    """The state after all rounds.
 
     Attributes:
         moment: second moment of the worst direction, in the coordinates of the last round.
@@ -58,7 +58,7 @@ class _End:
 
 @dataclass(frozen=True)
 class ReferenceGaussianCase:
-    """`estimate_gaussian` by Algorithm 2, on the first d + 1 of m public rows."""
+    """Case of `estimate_gaussian` by Algorithm 2, on the first d + 1 of m public rows."""
 
     d: int
     m: int
@@ -69,7 +69,7 @@ class ReferenceGaussianCase:
         check_rows(self.m, self.d)
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Rounds for the second moment, then rounds for the mean."""
+        """Predict rounds for the second moment, then rounds for the mean."""
         d, plan = self.d, reference_plan(purse, self.d)
         end = self._end(n, plan.covariance, plan.mean)
         own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
@@ -80,13 +80,13 @@ class ReferenceGaussianCase:
         return Forecast(plan, errors, variation(errors[1].error, errors[0].error))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """Tell whether the smallest direction will stand out of the last round's noise, as a run asks afterwards."""
+        """Decide whether the smallest eigenvalue will exceed the last round's noise, as a run tests afterwards."""
         plan = reference_plan(purse, self.d)
         end = self._end(n, plan.covariance, plan.mean)
         return end.moment > (STANDING_OUT + 1) * end.sd * math.sqrt(2 * self.d)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Say what the errors assume, and what Algorithm 1 promises."""
+        """Say what the errors assume, and what Algorithm 1 guarantees."""
         _, spread, distance = promised(self.d, _BETA, 0.0)
         return (
             "errors are those of Gaussian rows, in the direction in which the public rows are furthest off",
@@ -94,7 +94,7 @@ class ReferenceGaussianCase:
         )
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """Theorems B.5 and B.12, and what is known without public rows."""
+        """Give the sample sizes of Theorems B.5 and B.12, and of methods without public rows."""
         return for_gaussian(self.d, terms)
 
     def _end(self, n: int, covariance: Sequence[Ask], mean: Sequence[Ask]) -> _End:
@@ -112,12 +112,12 @@ class ReferenceGaussianCase:
 
 
 def _mean_noise(d: int, radius: float, ask: Ask) -> float:
-    """Noise sd of a coordinate of the sum."""
+    """Predict the noise sd of a coordinate of the sum."""
     asked = ClippedSums.priced(Everything(), (Frame((0.0,) * d),), (radius,), ask.price)
     return float(asked.noise()["sum"].max())
 
 
 def _moment_noise(d: int, ask: Ask) -> float:
-    """Noise sd of a diagonal entry of the sum of products."""
+    """Predict the noise sd of a diagonal entry of the sum of products."""
     asked = LiftedGram.second_moment(Everything(), (Frame((0.0,) * d),), (moment_clip(d),), ask.price)
     return float(asked.noise()["moment"].max())
