@@ -1,7 +1,8 @@
-"""What a release in shells shows of the rows beyond its core: how many, how long, and how the tail goes on.
+"""Read a release in shells beyond its core: how many rows, how long, and how the tail continues.
 
 Each shell's rows are counted three times: by the trace of its second moment, by its count in the same release and by
-the bins of the histogram. What clipping takes of a shell, which the histogram shows, is given back. Post-processing.
+the bins of the histogram. What clipping removes from a shell, which the histogram shows, is added back.
+Post-processing.
 """
 
 import math
@@ -17,23 +18,23 @@ from pubpriv.estimators.gaussian._shells import FINE, RATIO, Cut, Histogram, cli
 from pubpriv.estimators.gaussian._tail import Shells, Tail, read_tail
 
 _MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
-"""What clipping takes of the squared lengths in a shell, over what it leaves, at most."""
+"""Largest ratio of what clipping removes from the squared lengths in a shell to what it leaves."""
 
 _BEFORE = 4
-"""Shells within the core that the histogram shows."""
+"""Number of shells within the core, from the histogram, that the tail is fitted to."""
 
 
 @dataclass(frozen=True)
 class ShellMoments:
-    """A release in shells, per whole row; the core first.
+    """A release in shells, per whole row; the core comes first.
 
     Attributes:
-        records: whole rows.
-        rows: (shells + 1,) counts, not per row.
-        means: (shells + 1, d) sums of w.
+        records: number of whole rows.
+        rows: (shells + 1,) noisy counts, not per row.
+        means: (shells + 1, d) sums of w per whole row.
         seconds: (shells + 1, d, d) second moments of w.
         rows_sd: noise sd of a count.
-        mean_sds, second_sds: (shells + 1,) of a coordinate, and of a diagonal entry.
+        mean_sds, second_sds: (shells + 1,) noise sds of a coordinate, and of a diagonal entry.
     """
 
     records: float
@@ -47,16 +48,16 @@ class ShellMoments:
 
 @dataclass(frozen=True)
 class CoreRead:
-    """A release in shells whose core was read: what it shows of the rows beyond.
+    """A release in shells whose core was read: the basis for reading the rows beyond.
 
     Attributes:
         moments: the release.
         histogram: of |w|.
         where: the cut of the release.
-        core: (d, d) second moment of the core about `center`, as it is taken to be.
+        core: (d, d) estimated second moment of the core about `center`.
         center: (d,) middle of the core, in w.
         frame: the map to w.
-        public: what the public rows say of the shape of all rows.
+        public: what the public rows show about the shape of all rows.
     """
 
     moments: ShellMoments
@@ -73,11 +74,11 @@ class ReadShells:
     """The shells beyond a core, (shells,) each, and the tail that they show.
 
     Attributes:
-        shells: released numbers.
+        shells: released numbers of the shells.
         tail: which shells count, and what lies beyond them.
-        seconds: (shells, d, d) second moments of w, with what clipping takes given back.
+        seconds: (shells, d, d) second moments of w, with what clipping removed added back.
         second_sds: noise sds of a diagonal entry.
-        longer, unsure: the factors of second moments that give it back, and their sds.
+        longer, unsure: the factors on second moments that add it back, and their sds.
         sizes: (d,) second moments of the core along the axes.
     """
 
@@ -93,13 +94,13 @@ class ReadShells:
 def read_shells(
     known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.ndarray, left: np.ndarray
 ) -> ReadShells:
-    """Say how many rows each shell holds, and which shells count.
+    """Compute how many rows each shell contains, and which shells count.
 
     Args:
         known: the release.
         axes: (d, d) orthogonal; rows are directions in w along which sizes are taken.
-        traces: (shells,) of second moments, before what clipping takes is given back.
-        trace_sds: (shells,) of the noise in these.
+        traces: (shells,) of second moments, before what clipping removed is added back.
+        trace_sds: (shells,) noise sds of these.
         left: (shells,) what clipping leaves of the squared lengths in a shell whose shape is known; 0 in others.
     """
     moments, histogram, where = known.moments, known.histogram, known.where
@@ -107,7 +108,7 @@ def read_shells(
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
-    lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
+    lost, lost_sds = clipped_off(histogram, where, n)  # which is no evidence of rows
     longer, unsure = _whole_again(lost, lost_sds, left)
     seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
     traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
@@ -125,13 +126,14 @@ def read_shells(
 
 
 def _whole_again(lost: np.ndarray, sds: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(factors (shells,) of second moments that make up for clipping, their sds): what it takes is like the rest.
+    """Compute (factors (shells,) on second moments that add back what clipping removed, their sds).
 
-    1 where the shape may be noise: there the shape that the shell leans to has what is clipped off.
+    The removed part is assumed to have the shape of the rest. A factor is 1 where that shape may be noise: there the
+    shape that the shell is shrunk towards has the removed part.
 
     Args:
-        lost: (shells,) what clipping takes of the squared lengths.
-        sds: (shells,) how far that may be off.
+        lost: (shells,) what clipping removed from the squared lengths.
+        sds: (shells,) its standard errors.
         left: (shells,) squared lengths as released; 0 where the shape may be noise.
     """
     shaped = left > 0
@@ -142,7 +144,7 @@ def _whole_again(lost: np.ndarray, sds: np.ndarray, left: np.ndarray) -> tuple[n
 def _rows(
     moments: ShellMoments, histogram: Histogram, where: Cut, by_trace: np.ndarray, by_trace_sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(rows in each shell, sds of their noise) from traces, counts of the release and bins of the histogram."""
+    """Compute (rows in each shell, their noise sds) from traces, counts of the release and bins of the histogram."""
     bins, number = _binned(histogram, where)
     sds = np.array([by_trace_sd, np.full(len(bins), moments.rows_sd), histogram.sd * np.sqrt(number)])
     weights = sds**-2
@@ -151,7 +153,7 @@ def _rows(
 
 
 def _binned(histogram: Histogram, where: Cut) -> tuple[np.ndarray, np.ndarray]:
-    """(rows of the histogram in each shell, how many bins that are)."""
+    """Compute (rows of the histogram in each shell, number of its bins)."""
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
     first = np.searchsorted(edges, np.array(where.edges) * 0.999) + 1
     ends = np.append(first[1:], len(counts))
@@ -159,7 +161,7 @@ def _binned(histogram: Histogram, where: Cut) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Lengths:
-    """Counts by length: the histogram's in the core, and beyond it all that was released."""
+    """Combine counts by length: from the histogram in the core, and from everything released beyond it."""
     at = int(np.searchsorted(np.array(histogram.edges), where.edges[0] * 0.999))
     return Lengths(
         np.array([*histogram.edges[:at], *where.edges]),
@@ -171,15 +173,15 @@ def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Leng
 
 
 def _before(histogram: Histogram, where: Cut, n: float, common: float, others: float) -> tuple[np.ndarray, np.ndarray]:
-    """(mean squared lengths, per row, in the shells within the first edge, their sds), by the histogram.
+    """Compute (mean squared lengths, per row, in the shells within the first edge, their sds), from the histogram.
 
-    Of the columns whose tail goes on beyond: they have at least the `common` part of what is not what the `others` have
-    of any row's squared length, and at most all of it.
+    They are for the columns whose tail continues beyond. The `others` contribute to any row's squared length; of the
+    rest, these columns have at least the `common` part, and at most all.
     """
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
     at = int(np.searchsorted(edges, where.edges[0] * 0.999))
     middle = middle_squares(edges)
-    lengths = counts[1:-1] * middle / n  # bin i + 1 lies between the edges i and i + 1
+    lengths = counts[1:-1] * middle / n  # bin i + 1 lies between edges i and i + 1
     ends = range(at - 2 * _BEFORE, at, 2)
     found = np.array([float(lengths[max(end, 0) : max(end + 2, 0)].sum()) for end in ends])
     noise = np.array([math.sqrt(float((middle[max(end, 0) : max(end + 2, 0)] ** 2).sum())) for end in ends])

@@ -1,8 +1,8 @@
-"""Shapes of shells: which columns are wide there, beside what noise and sampling make of their second moments.
+"""Shapes of shells: which columns are wide there, apart from noise and sampling error in their second moments.
 
-A shell's trace is known better than its shape, so the shape leans to that of all before it, as far as its noise
-makes it (James-Stein). Columns with longer tails than others have more of each shell the further out it lies. Where the
-noise of a shell is louder than all of a column so far, that column must stand out clearer.
+A shell's trace has less relative noise than its shape, so the shape is shrunk towards that of everything before it, as
+its noise requires (James-Stein). Columns with longer tails than others have more of each shell the further out it is.
+If a shell's noise exceeds all of a column so far, that column needs stronger evidence.
 """
 
 import math
@@ -13,43 +13,43 @@ import numpy as np
 from pubpriv.estimators.gaussian._shells import column_scales
 
 _ASTRAY = 0.25
-"""Shares of columns in a shell may differ from those that are expected there by this part of what it holds."""
+"""Relative sd by which columns' shares in a shell may differ from the expected ones."""
 
 _CLEAR = 1.1
-"""A direction of a shell stands out if its eigenvalue is so many times the largest of noise and sampling alone."""
+"""A direction of a shell stands out if its eigenvalue is this many times the largest from noise and sampling alone."""
 
 _STANDS_OUT = 1.0
-"""A column does so if it has so many sds of the noise more than the largest noise of all columns is."""
+"""A column stands out if it exceeds the largest noise of all columns by this many sds of the noise."""
 
 _SURELY = 5.0
-"""... beyond any doubt, in sds: noise alone makes one such column in ten thousand tables."""
+"""Sds from which a column stands out beyond doubt: noise alone makes one such column in ten thousand tables."""
 
 _LASTING = 2.0
-"""The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
+"""Weight of the tail's shape before a shell, in rows per column, when the shell's own rows are added to it."""
 
 _UNEVEN = 5.0
-"""w is not white if the core is so many times wider in one direction than in another."""
+"""w is not white if the core is this many times wider in one direction than in another."""
 
 _CAUTION = 1.0
-"""A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
+"""A shape is kept as far as its square exceeds, by this many sds, what noise and sampling should contribute ..."""
 
 _BY_CHANCE = 0.25
-"""... counting this part of the square of what sampling makes of it: that is in the sampling errors, but what leaning
-takes from a shape is in none."""
+"""... with this part of sampling's contribution: that is included in the sampling errors, but what shrinking removes
+from a shape is in no error."""
 
 
 @dataclass(frozen=True)
 class Leant:
-    """The second moment of a shell, and what is not known of it.
+    """The shrunk second moment of a shell, and its errors.
 
     Attributes:
         second: (d, d).
-        shape: (d, d) of trace 1: where noise of the trace goes.
-        clear: (d, d) the part of `second` in the columns that stand out.
-        tops: (directions, d, d) projections on the directions that stand out: where noise of their own goes.
-        on: (d,) mean squared errors of its entries along the columns, over those of the noise.
+        shape: (d, d) of trace 1: the direction of noise in the trace.
+        clear: (d, d) part of `second` in the columns that stand out.
+        tops: (directions, d, d) projections on the directions that stand out, which have noise of their own.
+        on: (d,) mean squared errors of its entries along the columns, divided by those of the noise.
         off: the same across the columns.
-        left: the part of the noise across the columns that is left in `second`, as mean squares.
+        left: the part of the noise across the columns that remains in `second`, as mean squares.
     """
 
     second: np.ndarray
@@ -61,16 +61,16 @@ class Leant:
     left: float
 
     def weight_of_mean(self, part: float, mean: np.ndarray, mean_sd: float, sd: float, axes: np.ndarray) -> np.ndarray:
-        """Give the factor (d, d) that takes noise off the shell's mean.
+        """Compute the factor (d, d) that shrinks the shell's mean by its noise.
 
-        The square of a mean is, by Cauchy and Schwarz, at most a part of the second moment. Where the mean is
-        longer than that lets expect, noise and leaning have turned the second moment: it may be more in any direction.
+        By Cauchy and Schwarz, the square of a mean is at most a part of the second moment. If the mean is longer than
+        that permits, noise and shrinking have turned the second moment, which may then be larger in any direction.
 
         Args:
-            part: of the rows that lie in the shell.
-            mean: (d,) released, per row of all.
-            mean_sd: of its noise.
-            sd: noise of a diagonal entry of the second moment.
+            part: share of the rows that lie in the shell.
+            mean: (d,) released mean, per row of all.
+            mean_sd: its noise sd.
+            sd: noise sd of a diagonal entry of the second moment.
             axes: (d, d) orthogonal; rows are the directions of the columns in w.
         """
         d, most = len(mean), part * self.second
@@ -81,15 +81,15 @@ class Leant:
 
 
 def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:
-    """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).
+    """Give directions along which shells may be wide one at a time: rows of an orthogonal matrix (d, d).
 
-    Where w is about white they are those nearest to the columns, or where a factor is long the principal axes of their
-    correlations; else, with degenerate columns, those of the core.
+    If w is about white, these are the directions nearest to the columns or, if a factor is long, the principal axes of
+    the columns' correlations; otherwise, with degenerate columns, those of the core.
 
     Args:
         core: (d, d) second moment of the core.
-        matrix: (d, d) of the frame.
-        principal: whether rows are long along principal axes, and not along columns.
+        matrix: (d, d) matrix of the frame.
+        principal: whether rows are long along principal axes instead of columns.
     """
     values, vectors = np.linalg.eigh(core)
     if values[-1] > _UNEVEN * max(float(values[0]), 0.0):
@@ -99,15 +99,15 @@ def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -
 
 
 def common_part(core: np.ndarray, shell: np.ndarray, sd: float) -> float:
-    """Give the part of the core's squared lengths that columns have as the first shell has them; 1 if it is all alike.
+    """Bound the part of the core's squared lengths that belongs to the first shell's long columns; 1 if all are alike.
 
-    It is 1 / (1 + chi-square distance of the shell's shape from the core's), less what noise makes of that distance:
-    where all that lies in the shell is of some columns, and of these alike, the part is what they have of the core.
+    It is 1 / (1 + chi-square distance of the shell's shape from the core's), with noise subtracted from that distance:
+    if everything in the shell belongs to some columns, equally, the part is their share of the core.
 
     Args:
         core: (d,) second moments of the core along the columns.
-        shell: (d,) released ones of the shell.
-        sd: of the noise in each of these.
+        shell: (d,) released second moments of the shell.
+        sd: noise sd of each of these.
     """
     shares = np.maximum(core / max(float(core.sum()), 1e-300), 1e-12)
     total = max(float(shell.sum()), sd * math.sqrt(len(core)), 1e-150)
@@ -115,57 +115,57 @@ def common_part(core: np.ndarray, shell: np.ndarray, sd: float) -> float:
 
 
 def unlike(shares: np.ndarray, core: np.ndarray) -> float:
-    """Tell how unlike the `shares` (d,) of columns are to those of the `core` (d,): from 0 to 1.
+    """Measure how much the `shares` (d,) of columns differ from those in the `core` (d,): from 0 to 1.
 
-    It is the root of their chi-square distance: the standard deviation of the factors between them.
+    It is the root of their chi-square distance: the standard deviation of the ratios between them.
     """
     before = np.maximum(core, max(1e-12 * float(core.max()), 1e-300))
     return min(math.sqrt(max(float((shares**2 / before).sum() * before.sum()) - 1, 0.0)), 1.0)
 
 
 def aimed_traces(sizes: np.ndarray, sds: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give the traces (shells,) of shells and their sds, where it is expected what columns have of them.
+    """Estimate the traces (shells,) of shells and their sds, using the columns' expected shares.
 
-    Where few columns are long, the others only add noise to a trace. The least noise has the sum with the `shares` for
-    weights; it is off where these are wrong, and goes back to the trace as far as that may be.
+    If few columns are long, the others only add noise to a trace. The sum weighted with the `shares` has the least
+    noise. It is biased if these are wrong, so it is moved back towards the trace by as much as they may be.
 
     Args:
         sizes: (shells, d) released second moments along the columns.
-        sds: (shells,) of the noise in each of these.
-        shares: (shells, d) or (d,) of the columns, as expected, in any unit; all 0 where nothing is.
+        sds: (shells,) noise sds of these.
+        shares: (shells, d) or (d,) expected shares of the columns, in any unit; all 0 if unknown.
     """
     d, total = sizes.shape[1], shares.sum(axis=-1, keepdims=True)
     shares = np.where(total > 0, shares / np.maximum(total, 1e-300), 1 / d)
     sharp = (shares**2).sum(axis=-1)
     traces, aimed, own = sizes.sum(axis=1), (sizes * shares).sum(axis=1) / sharp, sds**2 / sharp
-    more = np.maximum(sds**2 * d - own, 0.0)  # of even shares rounding makes it negative
+    more = np.maximum(sds**2 * d - own, 0.0)  # rounding makes it negative for equal shares
     astray = (_ASTRAY * np.maximum(aimed, 0.0)) ** 2
     back = astray / np.maximum(astray + more, 1e-300)
     return aimed + back * (traces - aimed), np.sqrt(own + back * more)
 
 
 def standing_out(sizes: np.ndarray, sds: np.ndarray) -> np.ndarray:
-    """Give the second moments (shells, d) of columns that stand out of a shell beyond any doubt; 0 of others.
+    """Give the second moments (shells, d) of columns that stand out of a shell beyond doubt; 0 for others.
 
     Args:
         sizes: (shells, d) released second moments along the columns.
-        sds: (shells,) of the noise in each of these.
+        sds: (shells,) noise sds of these.
     """
     return np.where(sizes > _SURELY * sds[:, None], sizes, 0.0)
 
 
 def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Give the shape, of trace 1, of what columns have of a shell beside what its rows would have of them anywhere.
+    """Compute the shape, of trace 1, of what columns have in a shell beyond what its rows have of them anywhere.
 
-    A row that one odd cell brought there has its other cells where they always are.
+    A row that a single outlying cell brought there has its other cells where they usually are.
 
     Args:
-        second: (d, d) of the shell.
-        riding: (d, d) of as many rows of the core.
+        second: (d, d) second moment of the shell.
+        riding: (d, d) second moment of as many rows of the core.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
     """
     found = axes @ second @ axes.T
-    # rounding makes either negative where a column has nothing: no column has more beside other rows than it has
+    # rounding may make either negative where a column has nothing; a column's addition is at most what it has
     sizes, ridden = (np.maximum(np.diag(part), 0.0) for part in (found, axes @ riding @ axes.T))
     more = np.maximum(sizes - ridden, 0.0)
     if not more.any():
@@ -176,14 +176,14 @@ def beside(second: np.ndarray, riding: np.ndarray, axes: np.ndarray) -> np.ndarr
 
 
 def added_to(own: np.ndarray, found: np.ndarray, rows: float, axes: np.ndarray) -> np.ndarray:
-    """Give the shape, of trace 1, of a tail `own` with a shell of that shape and so many rows.
+    """Combine the shape `own` of a tail, of trace 1, with a shell of shape `found` and `rows` rows.
 
-    The tail before counts for less where chance would not take so many rows so far from it, by chi-square.
+    The tail before has less weight if so many rows so far from it are unlikely by chance, by chi-square.
 
     Args:
-        own: (d, d) of trace 1.
+        own: (d, d) of trace 1, of the tail before.
         found: (d, d) of trace 1, of the shell.
-        rows: in the shell.
+        rows: number of rows in the shell.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
     """
     d = len(own)
@@ -194,15 +194,15 @@ def added_to(own: np.ndarray, found: np.ndarray, rows: float, axes: np.ndarray) 
 
 
 def further_shape(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.ndarray) -> np.ndarray:
-    """Give the shape of what lies beyond the last shell that counts: what made it another one than the core's goes on.
+    """Extrapolate the shape beyond the last shell that counts: its change from the core's continues.
 
-    Columns of which more lies in the shells than in the core have longer tails than others, so of what lies further out
-    they have more still: as much more for a shell as they had for each of the `shells` before it.
+    Columns with more of the shells than of the core have longer tails than others, so they have still more of what lies
+    further out: per shell as much more as for each of the `shells` before it.
 
     Args:
-        shape: (d, d) of trace 1, of the tail up to there.
+        shape: (d, d) of trace 1, of the tail so far.
         inside: (d, d) of trace 1, of the core.
-        shells: that count.
+        shells: number of shells that count.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
     """
     if not shells:
@@ -216,22 +216,22 @@ def further_shape(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.n
 def leant(
     second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray, known: np.ndarray
 ) -> Leant:
-    """Give the second moment of a shell with that trace, or less, of the released one and of what is known besides.
+    """Shrink the second moment of a shell to at most this trace, from the released one and what is known otherwise.
 
-    Columns that stand out of the noise are kept, since rows with one odd cell are much commoner than rows with many; so
-    are directions of what they do not explain, shrunk as is best for an orthogonal ensemble (Donoho, Gavish and
-    Johnstone 2018). What is left leans to `shape` as far as noise makes it (James-Stein), along the columns and across
-    apart.
+    Columns that stand out of the noise are kept, because rows with one outlying cell are much commoner than rows with
+    many; so are directions in what these columns do not explain, shrunk optimally for an orthogonal ensemble (Donoho,
+    Gavish and Johnstone 2018). The rest is shrunk towards `shape` as its noise requires (James-Stein), separately along
+    and across the columns.
 
     Args:
-        second: (d, d), released.
-        trace: as it is known; of what columns that stand out leave of it, the part that may be noise is taken off.
+        second: (d, d), as released.
+        trace: its estimated trace; after the columns that stand out, the part of it that may be noise is subtracted.
         shape: (d, d) of trace 1.
-        sd: noise of a diagonal entry.
+        sd: noise sd of a diagonal entry.
         chance: how far sampling moves the shape of so few rows, in Frobenius norm.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
-        known: (d,) positive second moments along the columns, up to this shell; noise that is louder must stand out
-            clearer.
+        known: (d,) positive second moments along the columns, up to this shell; if the noise exceeds them, columns need
+            stronger evidence.
     """
     d = len(shape)
     if d == 1 or trace <= 0:
@@ -242,12 +242,12 @@ def leant(
     clear = _clear_columns(sizes, trace, np.diag(before), sd, harm)
     left = d - int(clear.sum())
     room = max(trace - float(sizes[clear].sum()), 0.0)
-    if clear.any():  # the columns that stand out are known better than the trace: what is left may be its noise
+    if clear.any():  # columns that stand out have less noise than the trace, so the rest may be noise of the trace
         room = max(room - left * sd**2 / max(room, 1e-150), 0.0)
     own = np.where(np.outer(~clear, ~clear), before, 0.0)
     own = own / max(float(np.trace(own)), 1e-300)
     on = np.where(clear, 0.0, sizes - float(sizes[~clear].sum()) * np.diag(own))
-    chance *= room / trace  # of what is left: much of the shell may be in the columns that stand out
+    chance *= room / trace  # for the rest only: much of the shell may be in the columns that stand out
     kept_on, risk_on = _kept(on, max(left - 1, 0), sd, chance**2, float(harm[~clear].max(initial=0.0)))
     wanted = np.maximum(room * np.diag(own) + kept_on * on, 0.0)
     wanted = np.where(clear, sizes, wanted * room / max(float(wanted.sum()), 1e-300))
@@ -256,7 +256,7 @@ def leant(
     np.fill_diagonal(base, wanted)
     values, vectors = np.linalg.eigh(base + across)
     made = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    scales = np.sqrt(wanted / np.maximum(np.diag(made), 1e-300))  # what is not positive is taken from no column's size
+    scales = np.sqrt(wanted / np.maximum(np.diag(made), 1e-300))  # no column's size changes
     made = scales[:, None] * made * scales
     tops = axes.T @ tops
     return Leant(
@@ -271,13 +271,13 @@ def leant(
 
 
 def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """(what is kept, directions (d, count) that stand out, mean squared error of the rest over the noise, part).
+    """Compute (what is kept, directions (d, count) that stand out, mean squared error of the rest over noise, part).
 
     The last one is the part of the rest that is kept.
 
     Args:
-        off: (d, d) beside what is expected, with an empty diagonal.
-        sd: noise of a diagonal entry.
+        off: (d, d) difference from the expected, with an empty diagonal.
+        sd: noise sd of a diagonal entry.
         chance: how far sampling moves the shape, in Frobenius norm.
     """
     d = len(off)
@@ -292,14 +292,14 @@ def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.n
 
 
 def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: float, harm: np.ndarray) -> np.ndarray:
-    """Say which columns (d,) stand out of a shell, the clearest first: what is left shows what the others should have.
+    """Find the columns (d,) that stand out of a shell, the clearest first: the rest then shows what others should have.
 
     Args:
         sizes: (d,) released second moments along the columns.
-        trace: of the shell.
-        shares: (d,) what columns are expected to have of it.
-        sd: noise of one of them.
-        harm: (d,) logarithms of how many times as large the noise would make the mean square error of a column.
+        trace: trace of the shell.
+        shares: (d,) expected shares of the columns.
+        sd: noise sd of one size.
+        harm: (d,) logarithms of the factors by which the noise would multiply the mean square error of a column.
     """
     clear = np.zeros(len(sizes), dtype=bool)
     least = np.sqrt((_STANDS_OUT + math.sqrt(2 * math.log(len(sizes)))) ** 2 + 2 * harm) * sd
@@ -315,12 +315,12 @@ def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: floa
 
 
 def _kept(off: np.ndarray, freedom: float, sd: float, chance: float, harm: float = 0.0) -> tuple[float, float]:
-    """(the factor of James and Stein, the mean squared error that it leaves over that of the noise).
+    """Compute (the factor of James and Stein, the mean squared error that it leaves over that of the noise).
 
-    Of a matrix with so many free entries, each with noise `sd`, and sampling. The factor is cautious, so that chance
-    alone is seldom taken for shape: shells add up, and the next ones lean to it. The chance falls as `harm` rises
-    (Laurent and Massart 2000, Lemma 1), the logarithm of how many times as large noise would make the mean square error
-    of a column. The factor's own error is Stein's unbiased estimate of risk.
+    For a matrix with so many free entries, each with noise `sd`, and sampling error. The factor is cautious, so that
+    chance is seldom taken for shape: shells add up, and later ones are shrunk towards the sum. The probability of that
+    falls as `harm` rises (Laurent and Massart 2000, Lemma 1), the logarithm of the factor by which noise would multiply
+    the mean square error of a column. The factor's own error is Stein's unbiased estimate of risk.
     """
     expected = freedom * sd**2 + _BY_CHANCE * chance
     caution = _CAUTION + math.sqrt(2 * harm)
@@ -333,12 +333,12 @@ def _kept(off: np.ndarray, freedom: float, sd: float, chance: float, harm: float
 
 
 def shape_variances(colour: np.ndarray, on: np.ndarray, off: float) -> np.ndarray:
-    """Give the variances of a_i' E a_j for rows a_i of `colour` and a symmetric E.
+    """Compute the variances of a_i' E a_j for rows a_i of `colour` and a symmetric E.
 
     Args:
-        colour: (d, d), of coordinates along the columns.
+        colour: (d, d), in coordinates along the columns.
         on: (d,) variances of the diagonal entries of E.
-        off: twice the variance of those beside it.
+        off: twice the variance of the other entries.
     """
     gram, squares = colour @ colour.T, colour**2
     own = np.diag(gram)

@@ -1,13 +1,13 @@
-"""How far the rows reach: one histogram of |w|, whether it is a Gaussian's, and where the last release is cut.
+"""How far the rows reach: a histogram of |w|, whether it fits a Gaussian, and where the last release is cut.
 
-The last release is one `LiftedGram` over shells of |w|. It costs what it costs over one region, since a row that
-leaves one shell enters one other, and each shell has its own clip radius: its outer edge, or its middle where few rows
-are beyond (`_cutting`). So far shells are noisy and near ones are not, and how many of them count is chosen after the
-release, from what it says.
+The last release is one `LiftedGram` over shells of |w|. It costs as much as for one region, because a row that leaves
+one shell enters only one other, and each shell has its own clip radius: its outer edge, or its middle if few rows are
+beyond (`_cutting`). So far shells are noisy and near ones are not, and the number of shells that count is chosen after
+the release, from its answers.
 
-The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's, of a scale that it
-shows better than the rounds do, the core reaches to where such rows end, is clipped where that is best for them, and is
-debiased afterwards. Elsewhere the core holds about nine rows in ten, nothing in it is clipped, and nothing is debiased.
+The core, |w| up to the first edge, is chosen by the histogram. If that fits a Gaussian, whose scale it shows better
+than the rounds do, the core reaches to the end of such rows, is clipped at the best radius for them, and is debiased
+afterwards. Otherwise the core has about nine rows in ten, and nothing in it is clipped or debiased.
 """
 
 import math
@@ -26,24 +26,24 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import step
 
 RATIO = 1.5
-"""Outer edge of a shell over its inner one."""
+"""Outer edge of a shell divided by its inner one."""
 
 FINE = math.sqrt(RATIO)
-"""The same in the histogram: two of its bins make a shell."""
+"""The same for bins of the histogram: two of them make a shell."""
 
 ROUGHLY_CLIPPED = 1 / 3
-"""Rows that are counted tell what is clipped off of them to this part of it."""
+"""Relative error with which counted rows determine what clipping removes from them, ..."""
 
 _CLIPPED_APART, _APART = 0.7, 2.0
-"""... to this part where the outer half of a shell holds so many sds of the noise more than the inner one: rows that do
-not fade may all lie at its end."""
+"""... and the larger one if the outer half of a shell exceeds the inner one by this many sds of the noise: such rows
+may all lie at the shell's end."""
 
 BINS_INSIDE, _BINS_OUTSIDE = 10, 28
 """Bins of the histogram within and beyond the radius where Gaussian rows end."""
 
 _ROWS_BEYOND, _ROOM = 0.1, 1.12
-"""Gaussian rows end at ROOM times the radius that ROWS_BEYOND rows of n exceed: room for a scale that is a little off,
-since rows beyond are measured apart and the debiasing of the core does not expect them there."""
+"""Gaussian rows end at ROOM times the radius that ROWS_BEYOND rows of n exceed. ROOM allows for a scale that is a
+little off, because rows beyond are measured separately and the core's debiasing does not expect them there."""
 
 
 @public_value
@@ -54,7 +54,7 @@ class Histogram:
     Attributes:
         edges: (bins - 1,) radii; the first bin begins at zero, the last one is open.
         counts: (bins,).
-        sd: of the noise in each.
+        sd: noise sd of each count.
     """
 
     edges: tuple[float, ...]
@@ -68,14 +68,14 @@ class Cut:
     """Where the last release is cut.
 
     Attributes:
-        gaussian: whether the histogram is a Gaussian's, up to noise.
-        scale: of the Gaussian that the histogram fits best: the last radius of the rounds is off by so much. It is 1
-            where the rows are no Gaussian's.
+        gaussian: whether the histogram fits a Gaussian, up to noise.
+        scale: scale of the Gaussian that fits best, by which the last radius of the rounds is off; 1 if the rows are
+            not Gaussian.
         excess: sds by which the tail of the histogram is heavier than a Gaussian's; negative if it is lighter.
         edges: (shells,) outer edges of the core and of all shells but the last one, which is open.
         radii: (shells + 1,) clip radii.
-        laws: weights of `tail_laws` where `gaussian`; else empty.
-        long: (d,) weights of `long_columns` in each column, there.
+        laws: weights of `tail_laws` if `gaussian`; else empty.
+        long: (d,) weights of `long_columns` for each column if `gaussian`; else empty.
     """
 
     gaussian: bool
@@ -88,25 +88,25 @@ class Cut:
 
 
 def blank_cut() -> Cut:
-    """Give a cut into as many shells as there can be, about nothing: for prices."""
+    """Make a placeholder cut into as many shells as there can be, for prices."""
     shells = (BINS_INSIDE + _BINS_OUTSIDE) // 2
     edges = tuple((RATIO ** np.arange(shells, dtype=float)).tolist())
     return Cut(False, 1.0, 0.0, edges, (*edges, edges[-1] * RATIO))
 
 
 def gaussian_end(n: float, d: int) -> float:
-    """Give the radius within which all of n standard Gaussian rows of d columns lie, with room."""
+    """Give a radius within which all of n standard Gaussian rows of d columns lie, with some margin."""
     return _ROOM * length_quantile(d, 1 - _ROWS_BEYOND / n)
 
 
 def histogram_edges(n: float, d: int) -> tuple[float, ...]:
-    """Give the edges of the histogram: public."""
+    """Give the edges of the histogram, which are public."""
     powers = np.arange(-BINS_INSIDE, _BINS_OUTSIDE + 1, dtype=float)
     return tuple((gaussian_end(n, d) * FINE**powers).tolist())
 
 
 def histogram_question(frame: Frame, n: float, ask: Ask) -> Counts:
-    """How many rows have which |w|."""
+    """Ask how many rows have |w| in each bin."""
     return Counts.priced(Shells(frame, histogram_edges(n, frame.dimension)), ask.price)
 
 
@@ -117,7 +117,7 @@ def count_lengths(curator: Curator, frame: Frame, records: float, ask: Ask) -> H
     Args:
         curator: the run.
         frame: the map to w.
-        records: rows without missing or infinite values.
+        records: number of rows without missing or infinite values.
         ask: label and price.
 
     Privacy: one `Counts`, mu^2 at most ask.price.
@@ -129,18 +129,18 @@ def count_lengths(curator: Curator, frame: Frame, records: float, ask: Ask) -> H
 
 
 def middle_squares(edges: np.ndarray, far: np.ndarray | None = None) -> np.ndarray:
-    """Give a typical squared length within each pair of adjacent `edges`, or from each of them to that of `far`."""
+    """Give a typical squared length between adjacent `edges`, or between each of them and that of `far`."""
     near, far = (edges[:-1], edges[1:]) if far is None else (edges, far)
     return np.asarray(0.6 * near**2 + 0.4 * far**2)
 
 
 def cut_off(radius: np.ndarray, far: np.ndarray) -> np.ndarray:
-    """Give by how much clipping at `radius` shortens a typical squared length from there to `far`."""
+    """Give the amount by which clipping at `radius` reduces a typical squared length between there and `far`."""
     return np.asarray(middle_squares(radius, far) - radius**2)
 
 
 def clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
-    """Give (what clipping takes of the mean squared length in each shell, per row, its sds), by the histogram."""
+    """Compute (what clipping removes from the mean squared length in each shell, per row, its sds) by the histogram."""
     edges, radii = np.array([*where.edges, where.radii[-1]]), np.array(where.radii[1:])
     clipped = np.flatnonzero(radii < edges[1:] * 0.999)
     outer = np.searchsorted(np.array(histogram.edges), radii[clipped] * 1.001)
@@ -154,21 +154,21 @@ def clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray,
 
 
 def _column_frame(frame: Frame) -> Frame:
-    """Give z_j = (x_j - c_j) / s_j, s_j the length of row j of the inverse of `frame`: one column's share of w."""
+    """Make z_j = (x_j - c_j) / s_j, with s_j the length of row j of the inverse of `frame`: one column's part of w."""
     center, matrix = frame.dense()
     return Frame(tuple(center.tolist()), None, tuple((1 / column_scales(matrix)).tolist()))
 
 
 def column_scales(matrix: np.ndarray) -> np.ndarray:
-    """Give s_j, (d,), in the table's units."""
+    """Compute s_j, (d,), in the table's units."""
     return np.asarray(np.linalg.norm(np.linalg.inv(matrix), axis=1))
 
 
 def fourth_question(frame: Frame, where: Cut, ask: Ask) -> FourthMoments:
-    """Fourth moments of the columns in the core and in each shell.
+    """Ask for fourth moments of the columns in the core and in each shell.
 
     z = H w with rows of length 1, so |z_j| <= |w| and sum_j z_j^8 <= |w|^6 |z|^2 <= L |w|^8, L the largest eigenvalue
-    of H H': clipping at the length L^(1/8) times the shell's radius leaves whole what lies in the shell.
+    of H H'. So clipping at L^(1/8) times the shell's radius does not change anything inside the shell.
     """
     colour = np.linalg.inv(frame.dense()[1])
     rows = colour / np.linalg.norm(colour, axis=1)[:, None]
@@ -185,8 +185,8 @@ class Fourths:
     """Released fourth moments of z, see `_column_frame`, per private row.
 
     Attributes:
-        values: (shells + 1, d).
-        sds: (shells + 1,) of their noise.
+        values: (shells + 1, d), the moments.
+        sds: (shells + 1,) noise sds.
     """
 
     values: tuple[tuple[float, ...], ...]
@@ -195,13 +195,13 @@ class Fourths:
 
 @step(title="fourth moments", private=True)
 def fourth_moments(curator: Curator, frame: Frame, where: Cut, records: float, ask: Ask) -> Fourths:
-    """Release fourth moments of the columns, which say how far sampling may have moved their variances.
+    """Release fourth moments of the columns, which determine the sampling errors of their variances.
 
     Args:
         curator: the run.
         frame: the map to w.
         where: the cut.
-        records: rows without missing or infinite values.
+        records: number of rows without missing or infinite values.
         ask: label and price.
 
     Privacy: one `FourthMoments`, mu^2 at most ask.price.

@@ -1,9 +1,9 @@
-"""Targets `moments` and `auto`: rounds that whiten, a histogram that says how far the rows reach, one last release.
+"""The targets `moments` and `auto`: rounds that whiten, a histogram of lengths, and one last release in shells.
 
-Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. So the rounds serve as a
-whitening; one private histogram of |w| says where to cut the last release into shells, and as many of these count as
-hold rows. What is estimated are always the table's own moments. Under `auto`, where the histogram is a Gaussian's, the
-Gaussian supplies the shape that the core lost to clipping. All prices are fixed before the run.
+Real tables are not Gaussian, and debiasing for a Gaussian leaves an error that no budget removes. So the rounds only
+whiten. One private histogram of |w| decides where the last release is cut into shells, and the shells that contain rows
+count. The estimates are always the table's own moments. Under `auto`, if the histogram fits a Gaussian, a Gaussian's
+shape restores what the core lost to clipping. All prices are fixed before the run.
 """
 
 import math
@@ -39,7 +39,7 @@ _PUBLIC_FAR = (
 def estimate_table(
     run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool, of_mean: bool = False
 ) -> GaussianResult:
-    """Estimate by `moments` or `auto`; `of_mean`: only the mean is reported, and judged."""
+    """Estimate by the target `moments` or `auto`; `of_mean`: only the mean is reported, and judged."""
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
     check_run(curator, d, purse, force)
@@ -70,7 +70,7 @@ def estimate_table(
 def _whitened(
     run: Execution, rows: PublicTable, layout: Layout, plan: LearnerPlan
 ) -> tuple[Preconditioner | None, Position | None]:
-    """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
+    """Give the public whitening of the regular columns, and the result of the rounds; None if there are none."""
     if not layout.regular:
         return None, None
     preconditioner = run(precondition, layout.whitened(rows))
@@ -88,7 +88,7 @@ def _outcome(
     purse: Purse,
     of_mean: bool,
 ) -> GaussianResult:
-    """The outcome of a release in shells."""
+    """Make the result from a release in shells."""
     preconditioner, histogram, records = known.preconditioner, known.histogram, known.records
     enough = feasible(records, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
@@ -140,7 +140,7 @@ def _outcome(
 
 
 def _beyond(histogram: Histogram, reach: float, records: float) -> tuple[float, float]:
-    """Share of rows beyond the last shell that counts, as counted, and the noise of that."""
+    """Compute the share of rows beyond the last shell that counts, and its noise sd."""
     outside = histogram.counts[1 + int(np.searchsorted(histogram.edges, reach * (1 - 1e-9))) :]
     sd = histogram.sd * math.sqrt(max(len(outside), 1))
     return max(sum(outside), 0.0) / records, sd / records

@@ -1,14 +1,15 @@
 """Mean and covariance from a release in shells, with three parts of their standard errors; all of it post-processing.
 
-Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
-shape leans to that of all before it, as far as its noise makes it (James-Stein), but for columns that stand out. What
-lies beyond the last shell has the trace that `_tail` expects, and a shape that goes on as it changed from the core to
-there. Where that shape says that few columns are long, these tell best whether a further shell holds rows.
+Second moments of the core and of each shell that counts are added. A shell's trace has less relative noise than its
+shape, so the shape is shrunk towards that of everything before it, as its noise requires (James-Stein), except for
+columns that stand out. What lies beyond the last shell gets the trace that `_tail` predicts, and a shape that continues
+the change from the core to there. If that shape has few long columns, these give the best evidence of rows in a further
+shell.
 
 | part of the error | of a variance |
 |---|---|
 | sampling | sqrt((E z^4 - (E z^2)^2) / n), fourth moments as released, held within what the second moments allow |
-| privacy | of all shells that count, exact but for the leaning |
+| privacy | of all shells that count, exact but for the shrinking |
 | clipping | the standard deviation of what lies beyond, see `_tail` |
 """
 
@@ -34,14 +35,14 @@ from pubpriv.estimators.gaussian._tail import Tail
 from pubpriv.estimators.matrices import entry_variances
 
 _UNEVEN = 0.8
-"""What a column has of all that lies beyond the last shell may differ from what is expected by this part, one sd, where
-columns have unlike tails."""
+"""Relative sd by which a column's share of what lies beyond the last shell may differ from the expected one, if columns
+have unlike tails."""
 
 _SHAPED = 5.0
-"""A shell has a shape of its own where its trace is so many times the noise."""
+"""A shell has a shape of its own if its trace is this many times the noise."""
 
 _FOURTH = 0.6
-"""Where in its range the fourth moment of a far shell is taken to lie, if noise hides it: on the safe side."""
+"""Assumed place of a far shell's fourth moment in its possible range if noise hides it: on the safe side."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,17 @@ class Outside:
 
     Attributes:
         tail: which shells count.
-        mean: (d,).
-        second: (d, d) about the middle of the core.
-        mean_variance: (d, d) of the noise of `mean`, and of what was taken for noise.
-        shape_variance: of what is not known of the shape of `second`, along the columns and across.
-        left: variance of the noise that is left in it across the columns: leaning takes most, and is off itself.
+        mean: (d,) addition to the mean.
+        second: (d, d) addition to the second moment about the middle of the core.
+        mean_variance: (d, d) error of `mean` from noise, and from what was taken for noise.
+        shape_variance: error variance of the shape of `second`, along the columns and across.
+        left: variance of the noise that remains in it across the columns: shrinking removes most, with errors of its
+            own.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
-        noise: (parts, d, d) sds that the noise in traces makes, and in the directions that stand out.
+        noise: (parts, d, d) sds from noise in the traces, and in the directions that stand out.
         lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
         shape: (d, d) of trace 1, of what lies beyond the last shell.
-        uneven: relative sd of what each column has of that.
+        uneven: relative sd of each column's share of that.
         shares: (last, d, d) what each shell that counts adds to `second`.
         rows_sd: (shells,) noise sd of the rows in a shell.
     """
@@ -80,21 +82,21 @@ class Outside:
 
     @property
     def lost(self) -> np.ndarray:
-        """(d, d) sd of the part of `second` that is beyond the last shell."""
+        """sd (d, d) of the part of `second` that is beyond the last shell."""
         whole, sd = self.tail.beyond + self.tail.beyond_sd, self.tail.beyond_sd
         return np.asarray(self.shape * math.hypot(sd, self.uneven * whole))
 
     @property
     def further(self) -> np.ndarray:
-        """(d, d) the part of `second` that is expected beyond the last shell."""
+        """Expected part (d, d) of `second` beyond the last shell."""
         return np.asarray(self.shape * self.tail.beyond)
 
 
 def read_outside(known: CoreRead) -> Outside:
     """Read what lies beyond the core.
 
-    Shapes are those of second moments about the middle of the core: where columns are independent, a row with one odd
-    cell has its other cells there, so that what lies beyond has no correlations about it even where columns are skewed.
+    Shapes are those of second moments about the middle of the core: if columns are independent, a row with one outlying
+    cell has its other cells there, so what lies beyond has no correlations about it even if columns are skewed.
     """
     seconds, sds = known.moments.seconds[1:], known.moments.second_sds[1:]
     axes = column_axes(known.core, known.frame.dense()[1], known.public.unlike == "axes")
@@ -115,17 +117,17 @@ def read_outside(known: CoreRead) -> Outside:
 
 
 def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.ndarray, left: np.ndarray) -> Outside:
-    """Read what lies beyond the core, as `read_outside` does, by these traces of shells with noise of these sds.
+    """Read what lies beyond the core, as `read_outside` does, for given traces of shells with these noise sds.
 
-    Of shells whose shape is known clipping `left` so much; of others 0.
+    `left` is what clipping leaves of shells whose shape is known; 0 for others.
     """
     moments, center, (n, d) = known.moments, known.center, (known.moments.records, len(axes))
     found = read_shells(known, axes, traces, trace_sds, left)
     tail, rows, middle, sizes = found.tail, found.shells.rows, found.shells.middle, found.sizes
     seconds, second_sds, longer, unsure = found.seconds, found.second_sds, found.longer, found.unsure
-    # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
+    # cutting at a length makes columns dependent, oppositely in the core and beyond: only the core's sizes are used
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
-    # of a row of the core; a row that one odd cell takes to a shell has its other cells so
+    # per row of the core; a row that one outlying cell brings to a shell has its other cells like this
     usual = (axes.T * sizes) @ axes / min(max(float(moments.rows[0]) / n, 0.5), 1.0)
     own, total, shares, trace_noise = inside, np.zeros((d, d)), [], []
     mean, mean_variance, on, off, left_over = np.zeros(d), np.zeros((d, d)), np.zeros(d), 0.0, 0.0
@@ -135,10 +137,10 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         riding = min(max(float(rows[k]), 0.0) / n, length / max(float(np.trace(usual)), 1e-300)) * usual
         shape = (riding + (length - float(np.trace(riding))) * own) / max(length, 1e-300)
         chance = math.sqrt(held) * float(middle[k]) / n
-        # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
+        # by Cauchy and Schwarz, the number of rows and their squares bound their sum in every direction
         so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
         raw = leant(seconds[k], length, shape, sd, chance, axes, so_far)
-        # no rows are known of where there is no length, however loud the noise
+        # without any length there are no known rows, however large the noise
         part = (length + float(tail.sds[k])) ** 2 / (length * float(middle[k])) if length > 0 else 0.0
         mean_sd = math.sqrt(longer[k]) * float(moments.mean_sds[k + 1])
         weight = raw.weight_of_mean(part, moments.means[k + 1], mean_sd, sd, axes)
@@ -178,11 +180,11 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
 def fourth_of_columns(
     outside: Outside, core: np.ndarray, fourths: Fourths, where: Cut, matrix: np.ndarray
 ) -> np.ndarray:
-    """E z^4 (d,) of the columns, z in the units of `column_scales`; per shell within what its second moment allows.
+    """Compute E z^4 (d,) of the columns, z in the units of `column_scales`, within what second moments permit.
 
-    With rows w of a shell, near <= |w| <= far, and second moments s_j of z: E z^4 is at most far^2 s_j, since
-    |z_j| <= |w|, and at least near^2 s_j^2 / trace, by Cauchy and Schwarz, since there are at most trace / near^2 rows.
-    What is expected beyond the last shell lies no nearer than that ends.
+    For rows w of a shell, near <= |w| <= far, and second moments s_j of z: E z^4 is at most far^2 s_j, because |z_j| <=
+    |w|, and at least near^2 s_j^2 / trace, by Cauchy and Schwarz, because there are at most trace / near^2 rows. What
+    is expected beyond the last shell is taken to lie at that shell's end.
     """
     colour = np.linalg.inv(matrix) / column_scales(matrix)[:, None]
     ends = np.array([*where.edges, where.radii[-1]])
@@ -211,21 +213,21 @@ def error_parts(
     n: float,
     matrix: np.ndarray,
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Standard errors of an estimate that is a sum over shells, in the table's units.
+    """Compute standard errors of an estimate that is a sum over shells, in the table's units.
 
     Args:
         covariance: (d, d), in the table's units.
-        fourth: (d,), of z.
-        outside: beyond the core.
-        core_sds: noise of a coordinate of the core's mean and of a diagonal entry of its second moment.
-        n: whole rows.
-        matrix: of the frame.
+        fourth: (d,), fourth moments of z.
+        outside: what lies beyond the core.
+        core_sds: noise sds of a coordinate of the core's mean and of a diagonal entry of its second moment.
+        n: number of whole rows.
+        matrix: matrix of the frame.
     """
     colour, scales = np.linalg.inv(matrix), column_scales(matrix)
     own = np.diag(covariance)
     variance = np.maximum(fourth - (own / scales**2) ** 2, 0.05 * (own / scales**2) ** 2) * scales**4 / n
     ratio = np.sqrt(variance * n / (2 * own**2))
-    # short tails of two columns make their product no surer than a Gaussian's, but as far as they are one column
+    # short tails reduce the error of a product of two columns only as far as the columns are the same
     shared = covariance**2 / np.outer(own, own)
     factor = np.outer(ratio, ratio)
     factor = np.where(factor < 1, 1 + shared * (factor - 1), factor)
@@ -249,5 +251,5 @@ def error_parts(
 
 
 def lost_entries(lost: np.ndarray) -> np.ndarray:
-    """Give the standard errors (d, d) of a covariance by what is not measured: `lost` (d, d), as a second moment."""
+    """Compute the standard errors (d, d) of a covariance from `lost` (d, d), an unmeasured second moment."""
     return np.asarray(np.sqrt((np.outer(np.diag(lost), np.diag(lost)) + lost**2) / 2))

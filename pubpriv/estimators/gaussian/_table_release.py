@@ -1,8 +1,7 @@
-"""The last release of `moments` and `auto`: count, sum and second moment of each shell, and what becomes of them.
+"""The last release of `moments` and `auto`: count, sum and second moment of each shell, and the estimate from them.
 
-Where the histogram is a Gaussian's, the core is debiased for one, corrected for the tails that it may have, and pooled
-with public rows; elsewhere it is taken as it was released. What lies beyond it was measured in shells; see
-`_table_moments`.
+If the histogram fits a Gaussian, the core is debiased for one, corrected for the tails that it may have, and pooled
+with public rows; otherwise it is used as released. What lies beyond it was measured in shells; see `_table_moments`.
 """
 
 import math
@@ -27,37 +26,37 @@ from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 
 _LOUD = 0.45
-"""The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
+"""The noise is as large as the estimate if its largest eigenvalue is this share of the average variance of w."""
 
 _SURER, _MATTERS, _VAGUE = 1.25, 0.08, 0.5
-"""A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of it, or of
-a mean and of a standard deviation; or if all errors of a variance together are more than VAGUE of it: its intervals
-hold, but they say little."""
+"""A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of the
+variance (for a mean: of a standard deviation); or if all errors of a variance together exceed VAGUE of it: its
+intervals hold, but they say little."""
 
 _FAINT, _STANDING_OUT = 1e-6, 4.0
-"""A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
-variance is so many times the noise."""
+"""A column whose spread was not found keeps the center, with this standard deviation in whitened units, unless its
+variance is this many times the noise."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Table:
-    """What the last release says of the table.
+    """The estimate from the last release, and what is known about its errors.
 
     Attributes:
         fitted: mean and covariance in the table's units.
         mean_errors, covariance_errors: (sampling, privacy, clipping), each (d,) or (d, d).
-        core: the core as a Gaussian's, debiased; None where it is reported as it is.
-        shells: how many shells beyond the core count.
-        beyond: expected share, of the trace of the second moment, of what lies beyond the last of them.
+        core: the core as that of a Gaussian, debiased; None if it is reported as released.
+        shells: number of shells beyond the core that count.
+        beyond: share of the trace of the second moment that is expected beyond the last of them.
         endless: whether the tail hardly falls there.
         reach: outer edge of the last shell that counts.
-        hidden: how many rows beyond it would not be seen.
-        edge: largest eigenvalue of the noise alone, in w.
+        hidden: number of rows beyond it that could remain hidden.
+        edge: largest eigenvalue of the noise by itself, in w.
         weakest: smallest eigenvalue of the covariance of w before it was floored.
         quiet: whether the noise is clearly smaller than the estimate.
         boundless: whether rows seem to lie beyond the last edge of all shells.
-        seldom: (d,) the part of the clipping errors of variances that is for tails that are seldom and far off.
+        seldom: (d,) part of the clipping errors of variances that covers unlikely tails with large errors.
     """
 
     fitted: Fitted
@@ -76,13 +75,13 @@ class Table:
     seldom: tuple[float, ...]
 
     def clipped(self, of_mean: bool) -> bool:
-        """Tell whether what may lie beyond the last shell is clearly more than all other errors, and matters.
+        """Decide whether the error from beyond the last shell is clearly larger than all others, and matters.
 
-        By how far off it is as likely as not. Intervals hold what is seldom, too: public rows of a Gaussian's make one
-        column look long in one of fifty tables of few rows, and a run that doubts it is no worse for that.
+        It uses the error that is as likely as not. Intervals also cover unlikely cases: public rows of a Gaussian make
+        one column look long in one of fifty tables of few rows, and a run with such a doubt is no worse for that.
 
         Args:
-            of_mean: the mean by itself; else the covariance.
+            of_mean: judge the mean; otherwise the covariance.
         """
         variances = np.diag(np.array(self.fitted.covariance))
         if of_mean:
@@ -96,7 +95,7 @@ class Table:
 
     @property
     def vague(self) -> bool:
-        """Tell whether a variance is not known to within a factor of two."""
+        """Whether some variance is not known to within a factor of two."""
         squares = sum(np.diag(np.array(part)) ** 2 for part in self.covariance_errors)
         return bool((np.sqrt(squares) > _VAGUE * np.diag(np.array(self.fitted.covariance))).any())
 
@@ -107,15 +106,15 @@ class Known:
     """What is known of a table before its last release.
 
     Attributes:
-        preconditioner: of the regular columns, or None if there are none.
+        preconditioner: preconditioner of the regular columns, or None if there are none.
         frame: the map to w, (d, d).
         accuracy: how far the rounds are expected to have left w from standard; see `Position`.
         where: the cut.
         histogram: of |w|.
         fourths: fourth moments of the columns.
-        guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
-        shape: of the public rows.
-        records: rows without missing or infinite values.
+        guessed: coordinates of w whose scale is a guess, because almost no record differs from the center there.
+        shape: shape of the public rows.
+        records: number of rows without missing or infinite values.
     """
 
     preconditioner: Preconditioner | None
@@ -131,11 +130,11 @@ class Known:
 
 @step(title="final release in shells", private=True)
 def measure_shells(curator: Curator, known: Known, ask: Ask) -> Table:
-    """Release count, sum and second moment of each shell, and make mean and covariance of them.
+    """Release count, sum and second moment of each shell, and compute mean and covariance from them.
 
     Args:
         curator: the run.
-        known: before the release.
+        known: what is known before the release.
         ask: label and price.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
@@ -157,13 +156,14 @@ def measure_shells(curator: Curator, known: Known, ask: Ask) -> Table:
 
 @dataclass(frozen=True)
 class _Core:
-    """What the core of a release holds, in w, per whole row.
+    """The core of a release, in w, per whole row.
 
     Attributes:
         mean, second: (d,) and (d, d), moments of w.
-        middle, around: mean of its own rows, and second moment about that.
-        measured, pooled: as a Gaussian's, debiased, and with public rows; None where the core is taken as released.
-        tail: what may be cut off of a Gaussian's.
+        middle, around: mean of its own rows, and their second moment about that.
+        measured, pooled: as that of a Gaussian, debiased, and pooled with public rows; None if the core is used as
+            released.
+        tail: correction for what clipping may have cut off a Gaussian core.
     """
 
     mean: np.ndarray
@@ -176,7 +176,7 @@ class _Core:
 
     @classmethod
     def of(cls, known: Known, moments: ShellMoments) -> "_Core":
-        """Read the core out of a release in shells."""
+        """Read the core of a release in shells."""
         frame, where, n = known.frame, known.where, moments.records
         mean, second = moments.means[0], moments.seconds[0]
         if not where.gaussian or known.preconditioner is None:
@@ -196,7 +196,7 @@ class _Core:
 
 
 def _read(known: Known, moments: ShellMoments) -> Table:
-    """Mean and covariance from a release in shells."""
+    """Compute mean and covariance from a release in shells."""
     frame, where = known.frame, known.where
     center, matrix = frame.dense()
     colour, d, n = np.linalg.inv(matrix), frame.dimension, moments.records
@@ -205,7 +205,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     outside = read_outside(CoreRead(moments, known.histogram, where, core.around, core.middle, frame, known.shape))
     whole_mean = core.mean + outside.mean
     spread = core.around + outside.second - np.outer(whole_mean - core.middle, whole_mean - core.middle)
-    edge = math.sqrt((core_sds[1] ** 2 + outside.left) * 2 * d)  # what leaning may have taken wrongly is no noise
+    edge = math.sqrt((core_sds[1] ** 2 + outside.left) * 2 * d)  # what shrinking may have removed wrongly is no noise
     last, seldom = outside.tail.last, np.zeros(d)
     if core.measured is not None and core.pooled is not None and not last:
         tail = correction(where, d, all_rows=True)

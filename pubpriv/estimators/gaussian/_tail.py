@@ -1,13 +1,14 @@
-"""What lies beyond the core: which shells hold rows for sure, and what may lie beyond the last of them.
+"""Which shells beyond the core certainly contain rows, and what may lie beyond the last of them.
 
-Every shell has three released numbers of its rows: the trace of its second moment, its count in the same release, and
-its bins of the histogram. Shells count one beyond another while their rows stand out of the noise; a group of adjacent
-shells that stands out clearly counts, too, wherever it lies: the clearer, the more noise it adds to what is known.
+Every shell has three released numbers about its rows: the trace of its second moment, its count in the same release,
+and its bins of the histogram. Shells count one after another while their rows stand out of the noise; a group of
+adjacent shells further out counts, too, if it stands out clearly: the more noise it adds to the estimate, the more
+clearly.
 
-Beyond the last one the squared lengths M_k that shell k holds are expected to go on as they fell before: log M_k is
-a parabola in k, a straight line for powers, bent down for lognormals and Gaussians. Its three numbers have
-a prior law and the likelihood of what was released of the last shells that count and of those beyond. The mean over
-that posterior corrects the estimate, and its standard deviation is the error of clipping.
+Beyond the last one, the squared lengths M_k in shell k are expected to continue to fall as before: log M_k is a
+parabola in k, a straight line for powers, bent down for lognormals and Gaussians. Its three parameters have a prior,
+and the likelihood of the released numbers of the last shells that count and of those beyond. The mean over that
+posterior corrects the estimate, and its standard deviation is the error of clipping.
 """
 
 import math
@@ -18,73 +19,74 @@ import numpy as np
 from pubpriv.estimators.gaussian._shells import RATIO
 
 _STANDS_OUT, _FIRST = 2.5, 3.2
-"""Shells count one beyond another while their rows are more than so many sds; the first beyond a Gaussian core, where
-none is expected, needs more."""
+"""Shells count one after another while their rows exceed this many sds; the first one beyond a Gaussian core, where no
+rows are expected, needs the second number."""
 
 _FEARED = 3.0
-"""Rows beyond the last edge are feared from so many sds on, which noise alone makes in 0.13% of tables: nothing bounds
-what they hold. A value that stands for a missing one lies there, or a slip of the pen."""
+"""Rows beyond the last edge are reported from this many sds on, which noise alone makes in 0.13% of tables: nothing
+bounds what they contribute. They may be a value that stands for a missing one, or a typing error."""
 
 _GROUP, _WINDOW = 4.0, 6
-"""Up to WINDOW adjacent shells with sqrt(GROUP^2 + log(harm)) sds together count, too. Counting them makes the mean
-square error so many times as large, and the chance that they are nothing but noise falls as the root of that."""
+"""Up to WINDOW adjacent shells with sqrt(GROUP^2 + log(harm)) sds together count, too. `harm` is the factor by which
+counting them multiplies the mean square error; the probability that they are only noise falls as its root."""
 
 _FAINT, _FEARLESS = 3.75, 0.3
-"""A group with sqrt(FAINT^2 + FEARLESS log(harm)) sds together that does not count is feared: noise alone makes one in
-0.1% of tables. At one bar for all, most of these would lie at distances that hardly any row of a table has."""
+"""A group with sqrt(FAINT^2 + FEARLESS log(harm)) sds together that does not count enlarges the error: noise alone
+makes one in 0.1% of tables. With one threshold for all, most of these would lie at distances that almost no row of a
+table has."""
 
 UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
 
 _UNSURE_APART = 0.3
-"""The same in a group that stands apart: its rows may lie anywhere in a shell."""
+"""The same in a group that lies apart: its rows may lie anywhere in a shell."""
 
 _BACK, _AHEAD = 3, 10
-"""Shells that the parabola is fitted to, besides the last one that counts: before it, and beyond it."""
+"""Shells that the parabola is fitted to, before and beyond the last one that counts."""
 
 _FLAT, _MATTERS = 0.7, 0.15
-"""A tail hardly falls if the last shell that counts holds more than FLAT of what the second before it does, and what is
-expected beyond is more than MATTERS of what the shells that the parabola is fitted to hold."""
+"""A tail hardly falls if the last shell that counts has more than FLAT of what the second before it has, and what is
+expected beyond exceeds MATTERS of what the shells in the fit have."""
 
 _UNSEEN = 100.0
-"""Nothing is released beyond the last edge: the noise there counts as so many times that of the last shell."""
+"""Nothing is released beyond the last edge: the noise there is taken as this many times that of the last shell."""
 
 _SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
 """Prior of the parabola, per shell: slopes at the last shell that counts are normal where flatter, exponential where
-steeper, and bends fall as (1 + bend / BEND)^-2 on `_BENDS`."""
+steeper, and the density of bends falls as (1 + bend / BEND)^-2 on `_BENDS`."""
 
 _LEVELS = np.linspace(-2.5, 2.0, 25)
 _SLOPES = np.linspace(-4.0, 0.1, 29)[:, None]
 _BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0, 6.0, 9.0])
-"""Where the posterior is summed: the level at the last shell in sds, slopes, and bends."""
+"""Grid on which the posterior is summed: the level at the last shell in sds, slopes, and bends."""
 
 _ADDED = 0.6
-"""Part of the posterior mean that is added to the estimate: what lies beyond has a skewed law, so that less than its
-mean is nearer to it in most runs, and never more than the last shell that counts holds; the rest is in the standard
+"""Part of the posterior mean that is added to the estimate. What lies beyond has a skewed law, so less than its mean is
+closer in most runs; it is also limited to what the last shell that counts has. The rest is in the standard
 deviation."""
 
 _ENDS, _ENDS_APART = 0.1, 0.5
-"""Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike; the second where a gap is
-between these and the rest. Its last shell is one of those that the parabola is fitted to: a group that begins at once
-ends so."""
+"""Prior probability that nothing lies beyond: counts end, and so do outliers that are all alike; the second number if a
+gap lies between these and the rest. The gap's last shell is in the parabola's fit, because a group that begins abruptly
+ends abruptly."""
 
 _NOTHING = 1e-12
-"""Least noise of a squared length per row, so that there is always some."""
+"""Least noise of a squared length per row, to avoid zero."""
 
 _LEAST_LEVEL = 0.3
 """Least sd of the logarithm of the level."""
 
 _BUMPY = 0.2
-"""Relative sd by which a shell may miss the parabola."""
+"""Relative sd by which a shell may deviate from the parabola."""
 
 
 @dataclass(frozen=True)
 class Shells:
-    """Released numbers of the shells beyond the core, (shells,) each, per whole row where not said otherwise.
+    """Released numbers of the shells beyond the core, (shells,) each, per whole row unless stated otherwise.
 
     Attributes:
-        trace, trace_sd: of the second moment, and of its noise.
-        rows, rows_sd: how many rows, from all that was released.
+        trace, trace_sd: trace of the second moment, and its noise sd.
+        rows, rows_sd: number of rows, from everything released, and its noise sd.
         middle: typical squared length.
     """
 
@@ -97,15 +99,15 @@ class Shells:
 
 @dataclass(frozen=True)
 class Tail:
-    """What the shells say.
+    """The tail that the shells show.
 
     Attributes:
-        last: shells that hold rows for sure.
-        lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise.
-        beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall, and groups of rows that
-            noise may have made.
+        last: number of shells that certainly contain rows.
+        lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise sd.
+        beyond, beyond_sd: the same for all that lies beyond, as the tail is expected to fall, including groups of rows
+            that noise may have made.
         endless: whether it hardly falls, so that no error of clipping can be given.
-        hidden: rows that may lie together in a shell beyond, whichever it is, and would not count.
+        hidden: number of rows that may lie together in any one shell beyond without counting.
         boundless: whether rows seem to lie beyond the last edge, where they are clipped however far out they are.
     """
 
@@ -120,14 +122,14 @@ class Tail:
 
 
 def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
-    """Say which shells count, how much they hold, and what lies beyond.
+    """Decide which shells count, and estimate what they contain and what lies beyond.
 
     Args:
-        shells: released numbers.
-        before: mean squared lengths, per row, in shells within the core that end where the first one begins, and the
-            sds of their noise.
-        gaussian: whether the core is a Gaussian's, so that nothing is expected beyond it.
-        n: whole rows.
+        shells: released numbers of the shells.
+        before: mean squared lengths, per row, in shells within the core that end where the first one begins, and their
+            noise sds.
+        gaussian: whether the core is Gaussian, so that nothing is expected beyond it.
+        n: number of whole rows.
     """
     known = known_to(shells, n)
     last = last_shell(shells.rows / shells.rows_sd, gaussian, known)
@@ -141,7 +143,7 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         found = np.concatenate([own[0], lengths, np.zeros(_AHEAD)])
         noise = np.concatenate([own[1], sds, unseen])
         at = len(own[0]) + last - 1
-        first = len(own[0]) + group - 1 if group else 0  # before the gap lies another group of rows
+        first = len(own[0]) + group - 1 if group else 0  # another group of rows lies before the gap
         share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
         beyond, beyond_sd, endless = _expected_beyond(
             found, noise, share, at, min(first, at), _ENDS_APART if group else _ENDS
@@ -157,12 +159,12 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
 
 
 def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Mean squared length in each shell, per row, and its noise: the released trace, and rows times their middle.
+    """Estimate the mean squared length in each shell, per row, and its noise, from the trace, and rows times middle.
 
     Args:
-        shells: released numbers.
-        n: whole rows.
-        group: where a group begins that stands apart; 0: none does.
+        shells: released numbers of the shells.
+        n: number of whole rows.
+        group: index where a group begins that lies apart; 0: there is none.
     """
     apart = (np.arange(len(shells.rows)) >= group) & (group > 0)
     unsure = np.where(apart, _UNSURE_APART, UNSURE)
@@ -174,17 +176,17 @@ def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray,
 
 
 def known_to(shells: Shells, n: float) -> np.ndarray:
-    """Give mean square errors (shells,) of the squared length up to the end of each shell, by noise and sampling."""
+    """Compute mean square errors (shells,) of the squared length up to each shell's end, from noise and sampling."""
     lengths, sds = shell_lengths(shells, n)
     return np.asarray(np.cumsum(np.maximum(sds, _NOTHING) ** 2 + np.maximum(lengths, 0.0) * shells.middle / n))
 
 
 def last_shell(clear: np.ndarray, gaussian: bool, known: np.ndarray) -> int:
-    """Count the shells that hold rows.
+    """Count the shells that contain rows.
 
     Args:
         clear: (shells,) sds by which they stand out.
-        gaussian: whether none is expected to hold any.
+        gaussian: whether none is expected to contain rows.
         known: (shells,) see `known_to`.
     """
     last = 0
@@ -198,11 +200,11 @@ def last_shell(clear: np.ndarray, gaussian: bool, known: np.ndarray) -> int:
 
 
 def _next_group(clear: np.ndarray, last: int, harm: np.ndarray) -> int | None:
-    """The end of the nearest group beyond `last` that stands out together; None if there is none.
+    """Find the end of the nearest group beyond `last` that stands out together; None if there is none.
 
     Args:
         clear: (shells,) sds by which shells stand out.
-        last: how many count before.
+        last: number of shells that count before.
         harm: (shells,) see `_harm`.
     """
     for end in range(last + 1, len(clear) + 1):
@@ -215,17 +217,17 @@ def _next_group(clear: np.ndarray, last: int, harm: np.ndarray) -> int | None:
 
 
 def _harm(known: np.ndarray, last: int) -> np.ndarray:
-    """Give logarithms (shells,) of how many times as large the mean square error is up to the end of each shell."""
+    """Compute logarithms (shells,) of the factor by which counting up to a shell multiplies the mean square error."""
     return np.asarray(np.log(known / known[max(last - 1, 0)]))
 
 
 def _least(harm: np.ndarray) -> np.ndarray:
-    """Give the sds that a group must have to count, by `_harm` up to its end."""
+    """Give the sds that a group needs to count, from `_harm` up to its end."""
     return np.asarray(np.sqrt(_GROUP**2 + harm))
 
 
 def _feared(shells: Shells, last: int, harm: np.ndarray, n: float) -> float:
-    """Mean squared length, per row, of the clearest group beyond `last` that stands out, but not enough to count."""
+    """Compute the mean squared length, per row, of the clearest group beyond `last` that almost counts."""
     rows, sds = shells.rows, shells.rows_sd
     groups = [(begin, begin + width) for width in range(1, _WINDOW + 1) for begin in range(last, len(rows) - width + 1)]
     above = [
@@ -242,19 +244,19 @@ def _feared(shells: Shells, last: int, harm: np.ndarray, n: float) -> float:
 def _expected_beyond(
     found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int, first: int, chance: float
 ) -> tuple[float, float, bool]:
-    """(mean, sd) of the squared lengths beyond shell `at`, per row, and whether they hardly fall.
+    """Compute (mean, sd) of the squared lengths beyond shell `at`, per row, and whether they hardly fall.
 
     Args:
-        found: (shells,) squared lengths that were released, per row, from some shell in the core to the last.
-        sds: (shells,) their noise.
+        found: (shells,) released squared lengths, per row, from some shell in the core to the last.
+        sds: (shells,) their noise sds.
         share: (shells,) what one row adds to each.
         at: the last shell that counts.
-        first: the empty shell before the group that it belongs to; 0: there is none.
-        chance: prior chance that nothing lies beyond.
+        first: the empty shell before the group that `at` belongs to; 0: there is none.
+        chance: prior probability that nothing lies beyond.
     """
     begin, end = max(at - _BACK, first), min(at + _AHEAD, len(found) - 1) + 1
     steps = np.arange(begin, end) - at
-    # a table of one value has no length at all
+    # in a table of a single value all lengths are 0
     found, sds, share = found[begin:end], np.maximum(sds[begin:end], _NOTHING), share[begin:end]
     noise = float(sds[-begin + at])
     here = max(float(found[-begin + at]), noise / 2)

@@ -1,4 +1,4 @@
-"""How many rows count: those without a missing or infinite value."""
+"""Count the whole rows: those without a missing or infinite value."""
 
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
@@ -8,17 +8,17 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import step
 
 _DOUBT = 2.0
-"""Sds of the count of whole rows within which no row is taken to be missing."""
+"""No row is taken to be incomplete if the count of whole rows is within this many sds of n."""
 
 
 def count_question(ask: Ask) -> Counts:
-    """How many rows have finite cells throughout."""
+    """Ask how many rows have only finite cells."""
     return Counts.priced(Everything(), ask.price)
 
 
 @step(title="count of whole rows", private=True)
 def count_rows(curator: Curator, ask: Ask) -> float:
-    """Count the rows that count: n, or the released count where it is clearly less; see `Size.counted`.
+    """Count the whole rows: n, or the released count if it is clearly less; see `Size.counted`.
 
     Privacy: one `Counts`, mu^2 at most ask.price.
     """

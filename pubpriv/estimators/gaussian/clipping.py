@@ -1,6 +1,6 @@
-"""Exact constants of clipped Gaussians: what clipping to a radius does to means, second moments and their noise.
+"""Exact constants of clipped Gaussians: the effect of clipping to a radius on means, second moments and their noise.
 
-psi_r(w) = w min(1, r / |w|). Everything here is a formula in public numbers (d, r, n, rho); nothing sees rows.
+psi_r(w) = w min(1, r / |w|). Everything here is a formula in public numbers (d, r, n, rho); no row is read.
 
 Derivations: for w ~ N(delta, I), Stein's lemma gives d E[psi_r] / d delta = E[<psi_r(w), w>] / d at delta = 0;
 for w ~ N(0, I + A) the score in A is (w'Aw - tr A) / 2, and only E[min(|w|^2, r^2) |w|^2] is needed. Radial
@@ -18,13 +18,13 @@ from pubpriv.estimators._even_rows import even_chances
 
 _GOLDEN, _ROOT = 0.5 * (3.0 - math.sqrt(5.0)), math.sqrt(2.2e-16)
 """Part of an interval at which a search for a minimum looks first; and the relative distance of two places below which
-rounding hides which value is less."""
+rounding errors decide which value is less."""
 
 _TOLERANCE, _MOST = 1e-5, 500
-"""A search for a minimum ends so near to it, or after so many evaluations of the function."""
+"""A search for a minimum ends with this tolerance, or after this many evaluations of the function."""
 
 _NORMALS = 4000
-"""Rows of normals by which a median is found: to 3% in one column, to 1% in five."""
+"""Number of rows of normals from which a median is computed: to 3% in one column, to 1% in five."""
 
 _Point = tuple[float, float]
 """x and the function's value there."""
@@ -32,11 +32,11 @@ _Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class _MeanConstants:
-    """Mean of psi_r(w), w ~ N(delta, I_d), at small delta.
+    """Constants of the mean of psi_r(w), w ~ N(delta, I_d), at small delta.
 
     Attributes:
         slope: kappa, E psi_r = kappa delta + O(delta^3).
-        variance: v, of one coordinate of psi_r at delta = 0.
+        variance: v, variance of one coordinate of psi_r at delta = 0.
     """
 
     slope: float
@@ -45,14 +45,14 @@ class _MeanConstants:
 
 @dataclass(frozen=True)
 class _MomentConstants:
-    """Expectation of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
+    """Constants of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
 
     Attributes:
         level: c0, a diagonal entry of E S at A = 0.
         shape: ks, the slope in the traceless part A0.
         trace: kt, the slope in tr A / d.
-        shape_variance: vs, of <S, E> for a traceless E of Frobenius norm 1.
-        trace_variance: vt, of <S, I / sqrt d>.
+        shape_variance: vs, variance of <S, E> for a traceless E of Frobenius norm 1.
+        trace_variance: vt, variance of <S, I / sqrt d>.
     """
 
     level: float
@@ -64,13 +64,13 @@ class _MomentConstants:
 
 @cache
 def mean_constants(d: int, radius: float) -> _MeanConstants:
-    """Return kappa and v for clip radius `radius` in R^d."""
+    """Compute kappa and v for clip radius `radius` in R^d."""
     slope, variance = mean_curves(d, np.array([radius]))
     return _MeanConstants(float(slope[0]), float(variance[0]))
 
 
 def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (kappa, v) for many clip radii (count,)."""
+    """Compute (kappa, v) for many clip radii (count,)."""
     from scipy.special import gammainc, gammaincc
 
     half = radii * radii / 2
@@ -82,9 +82,10 @@ def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def response(d: int, radius: float, distances: np.ndarray) -> np.ndarray:
-    """Return |E psi_r(w)| for w ~ N(delta, I_d) with |delta| in `distances` (count,), by quadrature to about 1%.
+    """Compute |E psi_r(w)| for w ~ N(delta, I_d) with |delta| in `distances` (count,), by quadrature to about 1%.
 
-    Over z along delta (evenly, since psi has a kink there), and over the length of z across it.
+    The quadrature is over z along delta (evenly spaced, because psi has a kink there), and over the length of z across
+    it.
     """
     along = np.linspace(-6, 6, 97)
     weights = np.exp(-along * along / 2)
@@ -95,15 +96,15 @@ def response(d: int, radius: float, distances: np.ndarray) -> np.ndarray:
     return np.asarray((moved * kept) @ weights / weights.sum())
 
 
-@lru_cache(maxsize=128)  # several designs are weighed, of one plan and of those before a run
+@lru_cache(maxsize=128)  # plans compare several designs, during a run and before it
 def curvature(d: int, radius: float, spread: float) -> float:
-    """Return what a straight line misses: the variance, per coordinate, of E[psi_r(w) | delta] around kappa' delta.
+    """Compute what a straight line misses: the variance, per coordinate, of E[psi_r(w) | delta] around kappa' delta.
 
     w = delta + z with z ~ N(0, I_d), delta ~ N(0, spread^2 I_d), and kappa' = kappa(r / sqrt(1 + spread^2)), which is
     the best line by Stein's lemma.
 
     Args:
-        d: columns.
+        d: number of columns.
         radius: r.
         spread: standard deviation of one coordinate of delta.
     """
@@ -114,7 +115,7 @@ def curvature(d: int, radius: float, spread: float) -> float:
 
 
 def _squared_lengths(freedom: int, count: int) -> np.ndarray:
-    """Evenly likely values of chi^2."""
+    """Give equally likely values of chi^2."""
     from scipy.special import gammaincinv
 
     return np.asarray(2 * gammaincinv(freedom / 2, even_chances(count)))
@@ -122,7 +123,7 @@ def _squared_lengths(freedom: int, count: int) -> np.ndarray:
 
 @cache
 def moment_constants(d: int, radius: float) -> _MomentConstants:
-    """Return c0, ks, kt, vs and vt for clip radius `radius` in R^d."""
+    """Compute c0, ks, kt, vs and vt for clip radius `radius` in R^d."""
     r2 = radius * radius
     level = _inside(d + 2, r2) + r2 / d * _outside(d, r2)
     square = d * (d + 2) * _inside(d + 4, r2) + r2 * r2 * _outside(d, r2)  # E min(|w|^2, r^2)^2
@@ -136,7 +137,7 @@ def moment_constants(d: int, radius: float) -> _MomentConstants:
 
 
 def best_moment_radius(n: int, d: int, rho: float) -> float:
-    """Return the radius of least Frobenius error of a debiased second moment of n clipped records, released at `rho`.
+    """Find the radius of least Frobenius error of a debiased second moment of n clipped records, released at `rho`.
 
     Minimises (D - 1) (vs / n + sg^2) / ks^2 + (vt / n + sg^2) / kt^2 with D = d (d + 1) / 2 and
     sg = r^2 / (n sqrt rho), the noise in a Frobenius-orthonormal basis.
@@ -145,7 +146,7 @@ def best_moment_radius(n: int, d: int, rho: float) -> float:
 
 
 def variance_error(n: float, d: int, rho: float, radius: float) -> float:
-    """Return mean square error of one variance of n standard Gaussian rows, clipped to `radius` and debiased."""
+    """Compute the mean square error of one variance of n standard Gaussian rows, clipped to `radius` and debiased."""
     c = moment_constants(d, radius)
     noise = radius**4 / (n * n * rho)
     shape = (c.shape_variance / n + noise) / (c.shape * c.shape)
@@ -153,7 +154,7 @@ def variance_error(n: float, d: int, rho: float, radius: float) -> float:
 
 
 def _moment_error(n: int, d: int, rho: float, radius: float) -> float:
-    """Mean square Frobenius error; see `best_moment_radius`."""
+    """Compute the mean square Frobenius error; see `best_moment_radius`."""
     size = d * (d + 1) / 2
     c = moment_constants(d, radius)
     noise = radius**4 / (n * n * rho)
@@ -168,11 +169,11 @@ def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: i
     fixed normals that are calibrated to be exact at lambda = 1.
 
     Args:
-        clipped: (d,) second moments; those below `floor` are raised to it. Their sum cannot reach radius^2, so
-            they are scaled down to 0.98 radius^2 where it does.
+        clipped: (d,) second moments; those below `floor` are raised to it. Their sum cannot reach radius^2, so they are
+            scaled down to 0.98 radius^2 if it does.
         radius: r.
         floor: least second moment, positive.
-        rounds: steps.
+        rounds: number of steps.
     """
     target = np.maximum(np.asarray(clipped, dtype=float), floor)
     target = target * min(1.0, 0.98 * radius * radius / target.sum())
@@ -184,20 +185,20 @@ def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: i
         shrink = np.minimum(1.0, radius * radius / (squares @ found))
         image = found * (shrink @ squares) / len(squares)
         last, before, found = before, found, found * np.clip(target / image, 0.5, 2.0)
-        # the rounds that are left would end here to the bit: at a fixed point, or back and forth between two
+        # the remaining rounds would end here exactly: at a fixed point, or alternating between two
         if (found == before).all() or (left % 2 == 0 and (found == last).all()):
             break
     return np.asarray(found)
 
 
 def median_norm_squared(variances: np.ndarray) -> float:
-    """Return median of sum_j lambda_j z_j^2 for standard normal z, on the same fixed normals."""
+    """Compute the median of sum_j lambda_j z_j^2 for standard normal z, on the same fixed normals."""
     return float(np.median(_squared_normals(len(variances)) @ variances))
 
 
 @cache
 def _squared_normals(d: int) -> np.ndarray:
-    """(_NORMALS, d) squares of fixed normals, each column with mean 1."""
+    """Give the squares (_NORMALS, d) of fixed normals, each column with mean 1."""
     squares: np.ndarray = np.random.default_rng(7).standard_normal((_NORMALS, d)) ** 2
     squares /= squares.mean(axis=0)
     squares.flags.writeable = False
@@ -205,30 +206,30 @@ def _squared_normals(d: int) -> np.ndarray:
 
 
 def _least(error: Callable[[float], float], d: int, start: float) -> float:
-    """Find the radius from `start` sqrt(d) on at which the error, of a radius's logarithm, is least."""
+    """Find the radius, from `start` sqrt(d) on, with the least error; `error` takes the radius's logarithm."""
     root = math.sqrt(d)
     return math.exp(_bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
 
 
 def _inside(freedom: int, squared: float) -> float:
-    """P(chi^2 <= squared)."""
+    """Compute P(chi^2 <= squared)."""
     from scipy.special import gammainc
 
     return float(gammainc(freedom / 2, squared / 2))
 
 
 def _outside(freedom: int, squared: float) -> float:
-    """P(chi^2 > squared)."""
+    """Compute P(chi^2 > squared)."""
     from scipy.special import gammaincc
 
     return float(gammaincc(freedom / 2, squared / 2))
 
 
 def _bounded_minimum(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where `function` is least between `low` and `high`, to about 1e-5 (Brent 1973, chapter 5).
+    """Find the minimum of `function` between `low` and `high`, to about 1e-5 (Brent 1973, chapter 5).
 
-    It is `scipy.optimize.minimize_scalar(method="bounded")` bit for bit, and stands here because one search is all that
-    a fit asks of `scipy.optimize`, which takes longer to load than the fit takes to run.
+    It equals `scipy.optimize.minimize_scalar(method="bounded")` bit for bit. It is here because a fit needs only this
+    one search from `scipy.optimize`, which takes longer to load than the fit takes to run.
     """
     x = low + _GOLDEN * (high - low)
     best = second = third = (x, function(x))
@@ -260,7 +261,7 @@ def _bounded_minimum(function: Callable[[float], float], low: float, high: float
 def _parabolic(
     best: _Point, second: _Point, third: _Point, before: float, ends: tuple[float, float], near: float
 ) -> float | None:
-    """The step to the vertex of the parabola through three points; None where it is too long or leaves the interval."""
+    """Give the step to the vertex of the parabola through three points; None if too long or outside the interval."""
     low, high = ends
     x = best[0]
     r = (x - second[0]) * (best[1] - third[1])
@@ -281,17 +282,17 @@ COINPRESS_TAIL = 0.01
 
 
 def tail_bound(d: int, beta: float) -> float:
-    """Return what |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
+    """Give a bound that |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
     log = math.log(1 / beta)
     return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
 
 
 def coinpress_clip(d: int, ball: float) -> float:
-    """Return the radius at which a round of CoinPress clips, about the centre of a ball that holds the mean."""
+    """Give the radius at which a round of CoinPress clips, about the centre of a ball that contains the mean."""
     tail = tail_bound(d, COINPRESS_TAIL)
     return min(math.sqrt(ball**2 + 6 * ball + tail**2), ball + tail)
 
 
 def coinpress_ball(n: int, d: int, sd: float) -> float:
-    """Return radius of the ball about the mean of n rows that was released with noise of that sd."""
+    """Give the radius of the ball about the mean of n rows, released with noise of this sd."""
     return math.sqrt(1 / n + sd**2) * tail_bound(d, COINPRESS_TAIL)

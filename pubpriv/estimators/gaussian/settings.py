@@ -1,4 +1,4 @@
-"""What a user may choose about a Gaussian."""
+"""Settings of `estimate_gaussian`: what a user may choose."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _METHODS = ("learner", "algorithm-2", NO_PUBLIC)
 
 @dataclass(frozen=True)
 class GaussianSettings(Grouped):
-    """Settings of `estimate_gaussian`, in names and numbers; see there."""
+    """Settings of `estimate_gaussian`, described there, as names and numbers."""
 
     target: str = setting(
         "auto",
@@ -40,13 +40,13 @@ class GaussianSettings(Grouped):
 
 
 def _check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
-    """Refuse what is not on the list, with the list."""
+    """Refuse a value that is not on the list; the message gives the list."""
     if given not in accepted:
         raise InvalidInput(f"{name} must be one of {', '.join(accepted)}, not {given!r}")
 
 
 def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -> str:
-    """Return the target that a method works for; but for the learner they know Gaussians only.
+    """Return the target that the method works for; methods other than the learner can only estimate a Gaussian.
 
     Raises:
         InvalidInput: unknown names, or a combination that does not exist.

@@ -1,10 +1,10 @@
-"""What may be cut off and not be seen where rows are taken for a Gaussian's in the middle; post-processing.
+"""What clipping may have cut off unseen if rows look Gaussian in the middle: a posterior over tail laws; free.
 
-Clipping is undone as if the tail were a Gaussian's. Few rows, in noise, do not tell that tail from others, so each of
-`tail_laws` has a weight: a prior one, times how likely it makes the released histogram, and how likely it makes the
-public rows, within bounds, for these may be of another law. So has each of `long_columns`, in each column. The mean
-over these laws corrects the variances and widens their sampling errors; how far the laws differ, and how far all of
-them may be wrong, is the error of clipping.
+Clipping is undone as if the tail were Gaussian. A few noisy rows do not distinguish that tail from others, so each of
+`tail_laws` has a weight: a prior, times the likelihood of the released histogram, times that of the public rows within
+bounds, because these may come from another law. So has each of `long_columns`, for each column. The mean over these
+laws corrects the variances and widens their sampling errors; the differences among the laws, and an allowance for all
+of them being wrong, are the error of clipping.
 """
 
 import math
@@ -28,42 +28,42 @@ _GAUSSIAN = 0.4
 """Prior weight of the Gaussian; symmetric laws and skewed ones share the rest, half of it each."""
 
 _LONG_COLUMN = 0.08
-"""Prior weight of all laws with one long column, shared evenly among them and the columns. More of it widens
-intervals of such columns further, but one in twenty Gaussian tables of 500 rows was flagged with a quarter."""
+"""Prior weight of all laws with one long column, shared equally among them and the columns. A larger weight would widen
+intervals of such columns further, but with a quarter, one in twenty Gaussian tables of 500 rows was flagged."""
 
 _AGAINST, _FOR = 1.0, 3.0
-"""Public rows change the weight of a law against the Gaussian's by these powers of e at most, down and up."""
+"""Public rows multiply a law's weight relative to the Gaussian's by powers of e within these bounds, down and up."""
 
 MISTAKEN = 0.7
-"""The true tail may differ from all laws that are known by this part of what they correct: one sd."""
+"""Allowance for a true tail unlike all known laws, as a part of their correction: one sd."""
 
 _DISBELIEVED, _SDS = 0.05, 1.96
-"""Intervals of so many sds hold all but so much of what is believed of a column, and all together of which one is long:
-that is seldom, and far off."""
+"""Posterior probability that intervals of this many sds may leave out, for a column, and for all columns together of
+which one is long: cases that are unlikely and have large errors."""
 
 _AS_LIKELY, _PROBABLE = 0.5, 0.6745
-"""What is as likely as not; and the probable error, which is so, of an sd of 1."""
+"""The median; and the probable error, at the median of the absolute value, for an sd of 1."""
 
 _RADII = 16
-"""Clip radii that are tried."""
+"""Number of clip radii that are tried."""
 
 _PAID = 1.04
-"""For a column that may be long the mean square error of all variances may grow to this, by noise."""
+"""Factor to which noise may raise the mean square error of all variances for the sake of a column that may be long."""
 
 _DRAWN = 200_000
-"""Cells of the rows that stand for a Gaussian's on a lattice; at most 100,000 rows."""
+"""Number of cells of the rows that represent a Gaussian on a lattice; at most 100,000 rows."""
 
 _Errors = dict[str, dict[str, np.ndarray]]
 """Standard errors of mean (d,) and covariance (d, d), by source."""
 
 
 def public_odds(odds: tuple[float, ...] | Matrix) -> np.ndarray:
-    """Return what the public rows change in the logarithms of the weights of laws, (laws,) or (d, laws)."""
+    """Compute what the public rows add to the log weights of laws, (laws,) or (d, laws)."""
     return np.asarray(np.clip(np.array(odds or (0.0,)), -_AGAINST, _FOR))
 
 
 def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: float) -> np.ndarray:
-    """Return what rounding adds to the shares (len(edges) + 1,) of Gaussian rows of that scale between `edges`.
+    """Compute what rounding adds to the shares (len(edges) + 1,) of Gaussian rows of this scale between `edges`.
 
     Values on a lattice fill some bins of lengths and leave others empty. Rows are drawn, evenly in each column, and
     counted before and after they are rounded as the public rows are.
@@ -85,15 +85,15 @@ def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: fl
 def believe(
     histogram: Histogram, d: int, n: float, bins: int, shift: np.ndarray, shape: PublicShape
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` in each column: together 1.
+    """Compute the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` for each column; their sum is 1.
 
     Args:
         histogram: of |w|.
-        d: columns.
-        n: whole rows.
-        bins: how many, from the first: rows further out are measured apart.
+        d: number of columns.
+        n: number of whole rows.
+        bins: number of bins to use, from the first: rows further out are measured separately.
         shift: see `lattice_shift`.
-        shape: of the public rows.
+        shape: shape of the public rows.
     """
     laws, columns = tail_laws(d), long_columns(d)
     counts, edges = np.array(histogram.counts)[:bins], np.array(histogram.edges)
@@ -117,7 +117,7 @@ def believe(
 
 
 def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
-    """Return weights of laws before anything is known."""
+    """Give the prior weights of laws."""
     skewed = np.array([law.leaning is not None for law in laws])
     rest = (1 - _GAUSSIAN) / 2
     weights = np.where(skewed, rest / max(int(skewed.sum()), 1), rest / max(int((~skewed).sum()) - 1, 1))
@@ -127,12 +127,13 @@ def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Factors:
-    """What a variance may be over the one that is debiased for a Gaussian's, and what is believed of that.
+    """Ratios of true variances to those debiased for a Gaussian, under each law, with the laws' probabilities.
 
     Attributes:
-        values: (laws,) under `tail_laws`; under `long_columns`, of the long column; and under these, of the others.
-        chances: (d, laws) of each, in each column.
-        columns: how many `long_columns` there are.
+        values: (laws,) ratios under `tail_laws`; under `long_columns`, of the long column; and under these, of the
+            others.
+        chances: (d, laws) probabilities of each, for each column.
+        columns: number of `long_columns`.
     """
 
     values: np.ndarray
@@ -141,31 +142,31 @@ class _Factors:
 
     @classmethod
     def of(cls, values: np.ndarray, weights: np.ndarray, long: np.ndarray) -> "_Factors":
-        """Take the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` in each column."""
+        """Make it from the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` for each column."""
         d = len(long)
         chances = np.hstack([np.broadcast_to(weights, (d, len(weights))), long, long.sum(axis=0) - long])
         return cls(values, chances, long.shape[1])
 
     @property
     def mean(self) -> np.ndarray:
-        """Give what is believed of each column, (d,)."""
+        """Posterior mean of each column's ratio, (d,)."""
         return np.asarray(self.chances @ self.values)
 
     @property
     def off(self) -> np.ndarray:
-        """Give how far that is off under each law, (d, laws)."""
+        """Distance of the mean from each law's ratio, (d, laws)."""
         return np.asarray(np.abs(self.values - self.mean[:, None]))
 
     @property
     def expected(self) -> np.ndarray:
-        """Give the root mean square of how far it is off, (d,)."""
+        """Root mean square of that distance, (d,), with the allowance for laws being wrong."""
         return self._doubted(self._spread)
 
     @property
     def likely(self) -> np.ndarray:
-        """Give the sds (d,) that what is likely calls for: of what is as likely as not, or if one column is long, all.
+        """Sds (d,) for likely cases only: from the median distance or, if one column is probably long, from nearly all.
 
-        Of a Gaussian's sd the probable error is such a part.
+        The median distance is divided by the probable error of a Gaussian with sd 1.
         """
         if float(self._own.sum()) > _AS_LIKELY:
             return self._doubted(np.maximum(self._spread, _reached(self.off, self.chances, _DISBELIEVED) / _SDS))
@@ -173,10 +174,11 @@ class _Factors:
 
     @property
     def sd(self) -> np.ndarray:
-        """Give sds (d,) whose intervals hold nearly all that is believed: of each column, and of which one is long.
+        """Sds (d,) whose intervals cover nearly all of the posterior: for each column, and for whichever one is long.
 
-        Where lengths of rows show that one of many columns is long, it is hardly likely of any that it is this one.
-        So the intervals of all columns together leave out so little, for the long one's own has to hold as well.
+        If lengths of rows show that one of many columns is long, the probability of each to be that one is small. So
+        the intervals of all columns together leave out no more than that probability, because the long one's must hold
+        as well.
         """
         reached = _reached(self.off, self.chances, _DISBELIEVED)
         if self.columns:
@@ -186,12 +188,12 @@ class _Factors:
 
     @property
     def _own(self) -> np.ndarray:
-        """Give the chances (d, `columns`) that a column is the long one."""
+        """Probabilities (d, `columns`) that a column is the long one."""
         return self.chances[self._long]
 
     @property
     def _long(self) -> tuple[slice, slice]:
-        """Give the place of these."""
+        """Slice of these in `chances`."""
         end = self.chances.shape[1] - self.columns
         return np.s_[:, end - self.columns : end]
 
@@ -200,12 +202,12 @@ class _Factors:
         return np.asarray(np.sqrt((self.chances * self.off**2).sum(axis=1)))
 
     def _doubted(self, spread: np.ndarray) -> np.ndarray:
-        """Widen what laws disagree about: none of them may be the true one."""
+        """Widen the laws' disagreement: none of them may be the true one."""
         return np.asarray(np.hypot(spread, MISTAKEN * (self.mean - 1)))
 
 
 def _scales(d: int, radius: float, end: float) -> np.ndarray:
-    """Give the scales (laws,) at which rows of `tail_laws` that are clipped to `radius` look like a Gaussian's."""
+    """Find the scales (laws,) at which rows of `tail_laws` clipped to `radius` look Gaussian."""
     level = moment_constants(d, radius).level
     scales = np.array([law.scale_at(d, level, radius, end) for law in tail_laws(d)])
     scales[0] = 1.0
@@ -213,7 +215,7 @@ def _scales(d: int, radius: float, end: float) -> np.ndarray:
 
 
 def _debiased(scales: np.ndarray, d: int, radius: float, end: float, all_rows: bool) -> np.ndarray:
-    """Give what variances are over debiased ones under each law, (laws,) as `_Factors` has them; see `Correction`."""
+    """Compute the variance ratios under each law, (laws,) in the order of `_Factors`; see `Correction`."""
     held = [law.held_within(end / scale) for law, scale in zip(tail_laws(d), scales, strict=True)]
     alike = scales**2 * (1.0 if all_rows else np.array(held) / held[0])
     own, other = np.array([law.factors(d, radius, end, all_rows) for law in long_columns(d)]).reshape(-1, 2).T
@@ -222,14 +224,14 @@ def _debiased(scales: np.ndarray, d: int, radius: float, end: float, all_rows: b
 
 @dataclass(frozen=True)
 class Correction:
-    """What the laws make of moments that were debiased for a Gaussian's, (d,) each.
+    """The laws' correction of moments that were debiased for a Gaussian, (d,) each.
 
     Attributes:
-        factor: of the variances.
-        sd: of that factor, by what is not known of the tail: intervals hold nearly all that is believed.
-        seldom: the part of `sd` that is not for what is likely, but for what is seldom and far off.
+        factor: factor on the variances.
+        sd: error of that factor from the unknown tail: intervals cover nearly all of the posterior.
+        seldom: part of `sd` that covers unlikely cases with large errors.
         excess: fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
-        shift: how far a mean may be off, in standard deviations: one sd.
+        shift: error of a mean, in standard deviations: one sd.
     """
 
     factor: np.ndarray
@@ -240,14 +242,14 @@ class Correction:
 
     @classmethod
     def of(cls, weights: np.ndarray, long: np.ndarray, radius: float, end: float, all_rows: bool) -> "Correction":
-        """Make the belief about a core, in units of the debiasing.
+        """Make the correction of a core, in units of the debiasing.
 
         Args:
-            weights: of `tail_laws`.
-            long: (d, laws) of `long_columns`, in each column.
-            radius: to which the core is clipped.
-            end: of the core.
-            all_rows: whether the rows beyond the core are to be made up for, too.
+            weights: weights of `tail_laws`.
+            long: (d, laws) weights of `long_columns` for each column.
+            radius: clip radius of the core.
+            end: end of the core.
+            all_rows: whether to correct for the rows beyond the core, too.
         """
         d = len(long)
         laws, columns = tail_laws(d), long_columns(d)
@@ -268,16 +270,16 @@ class Correction:
         )
 
     def stretched(self, covariance: np.ndarray, kept: float = 0.0) -> np.ndarray:
-        """Return a covariance (d, d) of columns that is corrected but for a part of it."""
+        """Correct a covariance (d, d) of columns, except for a part `kept` of it."""
         return np.asarray(covariance * _outer_root(self.factor * (1 - kept) + kept))
 
     def applied(self, fitted: Fitted) -> Fitted:
-        """Return the estimate with its private part corrected."""
+        """Correct the private part of an estimate."""
         covariance = self.stretched(np.array(fitted.covariance), fitted.covariance_weight)
         return replace(fitted, covariance=row_tuples(covariance))
 
     def widened(self, errors: _Errors, fitted: Fitted) -> _Errors:
-        """Return the standard errors of a corrected estimate, from those of a Gaussian's: with a part for clipping.
+        """Compute the standard errors of a corrected estimate from those for a Gaussian, with a part for clipping.
 
         Args:
             errors: by part of the estimate and source.
@@ -294,7 +296,7 @@ class Correction:
         return self.added(parts, np.array(fitted.covariance))
 
     def added(self, errors: _Errors, core: np.ndarray) -> _Errors:
-        """Return standard errors with what is not known of the tail of a core of that covariance (d, d)."""
+        """Add the error from the unknown tail of a core with this covariance (d, d) to standard errors."""
         spreads = np.sqrt(np.diag(core))
         own = {"mean": self.shift * spreads, "covariance": _outer_root(self.sd) * np.outer(spreads, spreads)}
         return {
@@ -304,12 +306,12 @@ class Correction:
 
 
 def _reached(off: np.ndarray, chances: np.ndarray, disbelieved: float) -> np.ndarray:
-    """Give how far off (d,) all but a part of what may be is, at most; 0 where that part is all.
+    """Find the distance (d,) that is exceeded with probability `disbelieved`; 0 if the total is not larger than that.
 
     Args:
         off: (d, laws) distances.
-        chances: (d, laws) of them; together 1, or less.
-        disbelieved: chance that it is further off.
+        chances: (d, laws) their probabilities; the sum is at most 1.
+        disbelieved: probability of a larger distance.
     """
     order = np.argsort(off, axis=1)
     sorted_off, sorted_chances = (np.take_along_axis(each, order, axis=1) for each in (off, chances))
@@ -320,15 +322,15 @@ def _reached(off: np.ndarray, chances: np.ndarray, disbelieved: float) -> np.nda
 
 
 def _outer_root(values: np.ndarray) -> np.ndarray:
-    """Give the roots (d, d) of the products of two of `values` (d,): what factors of columns make of an entry."""
+    """Compute the roots (d, d) of the products of two of `values` (d,): columns' factors applied to an entry."""
     roots = np.sqrt(values)
     return np.outer(roots, roots)
 
 
 def best_radius(weights: np.ndarray, long: np.ndarray, n: float, rho: float, least: float, end: float) -> float:
-    """Return the clip radius from `least` to the end of the core at which a variance is expected to be off the least.
+    """Find the clip radius, from `least` to the end of the core, with the least expected error of a variance.
 
-    A column that may be long would have it far out, where all columns pay with noise: they pay little for that.
+    For a column that may be long the best radius is far out, which costs all columns noise: it may cost them little.
     """
     d = len(long)
     tried: list[float] = np.geomspace(least, end, _RADII).tolist()
@@ -344,12 +346,12 @@ def best_radius(weights: np.ndarray, long: np.ndarray, n: float, rho: float, lea
 
 
 def correction(where: Cut, d: int, all_rows: bool) -> Correction:
-    """Say how a core that was cut at `where` and debiased for a Gaussian's is to be corrected.
+    """Compute the correction of a core that was cut at `where` and debiased for a Gaussian.
 
     Args:
         where: the cut.
-        d: columns.
-        all_rows: also for what lies beyond the core; not where that was measured.
+        d: number of columns.
+        all_rows: whether to correct for rows beyond the core, too; not if these were measured.
     """
     radius, end = where.radii[0] / where.scale, where.edges[0] / where.scale
     return Correction.of(np.array(where.laws), np.array(where.long).reshape(d, -1), radius, end, all_rows)

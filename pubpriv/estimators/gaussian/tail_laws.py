@@ -1,9 +1,9 @@
-"""Laws of rows that look like Gaussian ones in the middle: what few rows, in noise, cannot tell from one another.
+"""Laws of rows that look Gaussian in the middle: a few noisy rows do not distinguish them.
 
-Each has mean 0 and variance 1 in every column. Rows of the symmetric ones are Gaussian, but whole rows are wider or
-narrower: by a lognormal factor, whose tails end soon, or by that of a t, whose tails do not. The skewed ones have
-independent columns, gamma or lognormal. Which rows lie within a length, and how much they hold there, is all that is
-asked of a law. Public: nothing here sees a row.
+Each has mean 0 and variance 1 in every column. Rows of the symmetric laws are Gaussian rows times a random factor: a
+lognormal one, with tails that end soon, or that of a t, with tails that do not. The skewed laws have independent
+columns, gamma or lognormal. Only two things are computed from a law: the share of rows within a length, and their
+squared lengths. Public: no private row is read here.
 """
 
 import math
@@ -18,24 +18,24 @@ from pubpriv.estimators._lengths import length_quantile
 HEAVY = 0.4, 1.0, 2.0, 4.0, 8.0, 16.0
 _SKEWED = 0.6, 1.6, 4.0, 9.0
 LOGS = 0.25, 0.4, 0.5, 0.65, 0.8
-"""What a column's kurtosis exceeds a Gaussian's by: of symmetric laws, and of gamma columns; and the standard deviation
-of the logarithm of lognormal columns."""
+"""Excess kurtosis of a column under symmetric laws, and of gamma columns; and the standard deviation of the logarithm
+of lognormal columns."""
 
 _NODES = 21
-"""Points of a quadrature over lognormal widths."""
+"""Number of quadrature points for lognormal widths."""
 
 _ROWS, _CELLS = 4000, 40_000
-"""Rows that stand for a law of skewed columns, and at most so many cells of them."""
+"""Number of rows that represent a law of skewed columns, and most cells in them."""
 
 _SETTLES, _PASSES = 0.98, 8
-"""Clipped means settle as if rows were clipped to the length that this share of Gaussian rows does not exceed; in so
+"""Clipped means are computed for rows clipped to the length that this share of Gaussian rows does not exceed, in this
 many passes."""
 
 SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
-"""Scales at which a law is held against rows or their histogram; all are equally likely."""
+"""Scales at which a law is compared with rows or their histogram; all are equally likely."""
 
 LENGTHS = np.exp(np.linspace(math.log(0.02), math.log(200.0), 900))
-"""Where a law is tabulated."""
+"""Lengths at which a law is tabulated."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,13 @@ class TailLaw:
     """A law of rows in R^d with variances 1.
 
     Attributes:
-        excess: fourth moment of a column beyond a Gaussian's 3.
-        place: how far from the mean, along each column, lengths are measured from: where a clipped mean settles.
-        rows: rows that stand for it in its tables; None: they are exact.
+        excess: fourth moment of a column minus a Gaussian's 3.
+        place: distance from the mean, along each column, of the point from which lengths are measured: the clipped
+            mean.
+        rows: number of rows that its tables are made from; None: the tables are exact.
         within: share of the rows that are no longer than each of `LENGTHS`.
-        held: mean squared length of those, per row of all and column.
-        leaning: mean, along a column, of those, and of their directions; None: zero.
+        held: mean squared length of those rows, per row of all and column.
+        leaning: mean, along a column, of those rows and of their directions; None: zero.
     """
 
     excess: float
@@ -59,23 +60,23 @@ class TailLaw:
     leaning: tuple[np.ndarray, np.ndarray] | None = None
 
     def shares(self, edges: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """Return the shares (scales, len(edges) + 1) of rows of each scale between adjacent `edges`."""
+        """Compute the shares (scales, len(edges) + 1) of rows of each scale between adjacent `edges`."""
         below = np.interp(edges / scales[:, None], LENGTHS, self.within)
         return np.asarray(np.diff(below, axis=1, prepend=0.0, append=1.0))
 
     def held_within(self, length: float) -> float:
-        """Return the mean squared length, per column, of the rows that are no longer than that."""
+        """Compute the mean squared length, per column and row of all, of the rows no longer than `length`."""
         return float(np.interp(length, LENGTHS, self.held))
 
     def held_beyond(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the mean squared length, per column and row of all, of the rows that are longer than each."""
+        """Compute the mean squared length, per column and row of all, of the rows longer than each of `lengths`."""
         return np.asarray(self.held[-1] - np.interp(lengths, LENGTHS, self.held))
 
     def scale_at(self, d: int, level: float, radius: float, end: float) -> float:
         """Find the scale at which rows up to `end`, clipped to `radius`, have second moments `level` per row of all."""
         ends = np.interp(LENGTHS * end / radius, LENGTHS, self.within)
         clipped = self.held + LENGTHS**2 / d * np.maximum(ends - self.within, 0.0)
-        # at scale s it is s^2 clipped(x) with x = radius / s; of two such scales the larger leaves hardly a row inside
+        # at scale s it is s^2 clipped(x) with x = radius / s; of two such scales, the larger leaves hardly a row inside
         off = level / radius**2 - clipped / LENGTHS**2
         last = int(np.flatnonzero(off <= 0)[-1]) if (off <= 0).any() else int(np.argmin(off))
         near, far = float(off[last]), float(off[min(last + 1, len(off) - 1)])
@@ -83,7 +84,7 @@ class TailLaw:
         return radius / float(LENGTHS[last] * (LENGTHS[1] / LENGTHS[0]) ** part)
 
     def clipped_mean(self, radius: float, end: float) -> float:
-        """Return the mean along a column, from `place`, of the rows up to `end`, clipped to `radius`."""
+        """Compute the mean along a column, from `place`, of the rows up to `end`, clipped to `radius`."""
         if self.leaning is None:
             return 0.0
         sums, directions = self.leaning
@@ -93,7 +94,7 @@ class TailLaw:
 
 @cache
 def tail_laws(d: int) -> tuple[TailLaw, ...]:
-    """Return all laws of rows in R^d; the Gaussian comes first."""
+    """List all laws of rows in R^d; the Gaussian comes first."""
     rows = min(_ROWS, max(_CELLS // d, 1))
     evenly = even_chances(rows)
     columns = [_gamma_column(excess, evenly) for excess in _SKEWED] + [_lognormal_column(sd, evenly) for sd in LOGS]
@@ -106,15 +107,15 @@ def tail_laws(d: int) -> tuple[TailLaw, ...]:
 
 
 def _spread(d: int, excess: float) -> float:
-    """Fourth moment of a row's width over the square of its second.
+    """Compute the fourth moment of a row's width, divided by the square of its second.
 
-    It is that of squared lengths of rows with independent columns: their variance exceeds a Gaussian's by d `excess`.
+    It matches the squared lengths of rows with independent columns, whose variance exceeds a Gaussian's by d `excess`.
     """
     return 1 + excess / (d + 2)
 
 
 def _lognormal_wide(d: int, excess: float) -> TailLaw:
-    """Gaussian rows that are wider by a lognormal factor each, or Gaussian ones where the excess is zero."""
+    """Make the law of Gaussian rows times a lognormal factor each, or of Gaussian rows if the excess is zero."""
     from scipy.special import gammainc
 
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
@@ -127,7 +128,7 @@ def _lognormal_wide(d: int, excess: float) -> TailLaw:
 
 
 def _t(d: int, excess: float) -> TailLaw:
-    """A multivariate t: |z|^2 over its mean is a multiple of Fisher's F."""
+    """Make a multivariate t: |z|^2 over its mean is a multiple of Fisher's F."""
     from scipy.special import betainc
 
     spread = _spread(d, excess)
@@ -138,7 +139,7 @@ def _t(d: int, excess: float) -> TailLaw:
 
 
 def tabulated(excess: float, lengths: np.ndarray, chances: np.ndarray, d: int) -> TailLaw:
-    """Return the law of rows of these lengths (count,), which have these chances; `excess` as `TailLaw` has it."""
+    """Make the law of rows of these lengths (count,) with these probabilities; `excess` as in `TailLaw`."""
     order = np.argsort(lengths)
     lengths, chances = lengths[order], chances[order]
     ends = np.searchsorted(lengths, LENGTHS, side="right")
@@ -147,23 +148,23 @@ def tabulated(excess: float, lengths: np.ndarray, chances: np.ndarray, d: int) -
 
 
 def sums_before(ends: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the sums (ends,) of the `values` (count,) before each of these places."""
+    """Compute the sums (ends,) of the `values` (count,) before each of these indices."""
     return np.asarray(np.append(0.0, np.cumsum(values))[ends])
 
 
 def t_freedom(excess: float) -> float:
-    """Return the degrees of freedom of Student's t whose fourth moment has that excess."""
+    """Compute the degrees of freedom of Student's t whose fourth moment has this excess."""
     return 4 + 6 / excess
 
 
 def lognormal_moments(sd: float) -> tuple[float, float]:
-    """Return mean and standard deviation of exp(z) where z is Gaussian with mean 0 and that standard deviation."""
+    """Compute mean and standard deviation of exp(z) for Gaussian z with mean 0 and standard deviation `sd`."""
     w = math.exp(sd * sd)
     return math.sqrt(w), math.sqrt((w - 1) * w)
 
 
 def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """Return quantiles of columns with tails at these chances: (excess of the fourth moment, quantiles) of each."""
+    """List (excess of the fourth moment, quantiles at these probabilities) of standardised columns with tails."""
     from scipy.special import stdtrit
 
     ts = [(excess, np.asarray(stdtrit(t_freedom(excess), chances))) for excess in HEAVY]
@@ -175,13 +176,13 @@ def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
 
 
 def log_mean(logs: np.ndarray) -> float:
-    """Return the logarithm of the mean of exp(logs): of a likelihood over equally likely scales."""
+    """Compute the logarithm of the mean of exp(logs): of a likelihood over equally likely scales."""
     most = float(logs.max())
     return most + math.log(float(np.exp(logs - most).mean()))
 
 
 def _gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
-    """(excess of the fourth moment, quantiles of a standardised gamma)."""
+    """Compute (excess of the fourth moment, quantiles of a standardised gamma)."""
     from scipy.special import gammaincinv
 
     shape = 6 / excess
@@ -189,7 +190,7 @@ def _gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray
 
 
 def _lognormal_column(sd: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
-    """The same of a lognormal."""
+    """Compute the same for a lognormal."""
     from scipy.special import ndtri
 
     mean, spread = lognormal_moments(sd)
@@ -198,7 +199,7 @@ def _lognormal_column(sd: float, chances: np.ndarray) -> tuple[float, np.ndarray
 
 
 def _independent(d: int, excess: float, column: np.ndarray) -> TailLaw:
-    """Rows with independent columns of evenly likely values, about the place where a clipped mean settles."""
+    """Make the law of rows with independent columns of equally likely values, about their clipped mean."""
     rows = shuffled_columns(column, d, seed=d)
     count, radius, place = len(column), length_quantile(d, _SETTLES), 0.0
     for _ in range(_PASSES):
