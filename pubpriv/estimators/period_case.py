@@ -39,7 +39,7 @@ class PeriodCase(CaseOverAnother):
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
         """Give the other case's notes, preceded by which rows are used."""
-        what = f"rows are those of {self.period} alone, and how many there are is private: the run asks it"
+        what = f"only rows of {self.period} are used, and their number is private: the run asks for it"
         return (what, *self.case.notes(n, budget))
 
     def _first(self, purse: Purse) -> tuple[tuple[Ask, ...], Purse]:

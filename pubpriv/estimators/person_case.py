@@ -73,10 +73,10 @@ class PersonCase(CaseOverAnother):
         most, rows = self.settled(n, Purse.of(budget))
         what = "rows are persons: each counts once, however many rows it has"
         if most > 1 or self.most == "auto":
-            chosen = "auto would count" if self.most == "auto" else "there count"
+            chosen = "auto would count" if self.most == "auto" else "a run counts"
             what = (
-                f"by the sizes given {chosen} {most} rows of a person in full, {rows:,} rows in all; errors of "
-                "sampling are given as if the rows of a person were copies of each other"
+                f"with the sizes given, {chosen} {most} rows of a person in full, {rows:,} rows in all; sampling "
+                "errors are given as if the rows of a person were copies of each other"
             )
         return (what, *self.case.notes(rows, budget))
 

@@ -73,7 +73,7 @@ def test_what_a_fit_says_does_not_depend_on_how_many_rows_a_month_has(place, pro
     assert (place / "m.json").read_bytes() == model
 
 
-@pytest.mark.parametrize(("kind", "why"), [("mean", "would tell little more"), ("gaussian", "rows are too few")])
+@pytest.mark.parametrize(("kind", "why"), [("mean", "would add little"), ("gaussian", "rows are too few")])
 def test_a_month_of_too_few_rows_is_an_answer_that_is_paid_for(place, program, kind, why):
     """Its rows were counted, so exit code 2 (nothing was spent) would be wrong; what was held goes back."""
     told = program("fit", kind, *RUN, "--period", "2026-05", "--out", "m.json")

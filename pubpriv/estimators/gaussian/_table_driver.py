@@ -31,7 +31,7 @@ from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
 _PUBLIC_FAR = (
-    "some public rows lie beyond all that was measured, where noise hides as many private ones: the errors have what "
+    "some public rows lie beyond all that was measured, where noise may hide private ones: the errors include what "
     "these would add; look for values that stand for missing ones, or for mistakes among the public rows"
 )
 
@@ -95,7 +95,7 @@ def _outcome(
     unseen = [name for name, scale in sizes.items() if not scale.seen]
     warnings = shortage(records, curator.size, enough)
     if unseen:
-        warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
+        warnings.append(f"too few private rows show the spread of {', '.join(unseen)}: only a guess is given")
     loud, clipped = not table.quiet or table.vague, table.clipped(of_mean)
     if loud:
         warnings.append(

@@ -57,6 +57,6 @@ def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -
         raise InvalidInput(f"{method} estimates a Gaussian: use the target gaussian, or the method learner")
     if method != "learner" or target == "gaussian":
         if scale:
-            raise InvalidInput("a scale is for columns that are no Gaussian's: use the target moments or auto")
+            raise InvalidInput("a scale is for columns that are not Gaussian: use the target moments or auto")
         return "gaussian"
     return target

@@ -286,7 +286,7 @@ def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
     ways = [f"{rows} private rows"] if rows else []
     ways += [f"a budget worth {_written(enough)}"] if enough else []
     raise InvalidInput(
-        f"at this budget {n} private rows would tell little more than the {m} public ones already do: the predicted "
+        f"at this budget {n} private rows would add little to the {m} public ones: the predicted "
         f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
         f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
     )

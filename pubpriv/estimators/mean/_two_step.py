@@ -30,7 +30,7 @@ from pubpriv.privacy.budgets import Purse
 _LITTLE = "the private rows add little to the public ones: the mean is close to the public mean"
 
 _NONE = (
-    "hardly a private row has a number in each column: the mean is about the public one; a column may be text, have "
+    "almost no private row has a number in each column: the mean is about the public one; a column may be text, have "
     "decimal commas, or be empty"
 )
 

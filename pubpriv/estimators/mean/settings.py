@@ -39,5 +39,5 @@ class MeanSettings(Grouped):
     force: bool = setting(
         False,
         planned=True,
-        help="Run where the private rows can tell little, or with a covariance that the public rows contradict",
+        help="Run even if the private rows can add little, or if the public rows contradict the covariance",
     )

@@ -22,7 +22,7 @@ from pubpriv.estimators.mixture._verdict import LOUD, Verdict
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 
 _EXPECTED = (
-    "noise is larger than the covariances of a component, as rows, columns and budget said beforehand ({:.2g} times): "
+    "noise is larger than the covariances of a component, as predicted from rows, columns and budget ({:.2g} times): "
     "they were measured in one round; trust weights, means and scale only"
 )
 

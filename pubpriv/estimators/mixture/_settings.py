@@ -115,7 +115,7 @@ class MixtureSettings(Grouped):
         """Refuse settings that do not fit the method, with or without public rows."""
         if self.method != KSSU:
             if self.bound is not None:
-                raise InvalidInput(f"a bound is for the method {KSSU}: public rows tell the others where the rows lie")
+                raise InvalidInput(f"a bound is for the method {KSSU}: the others find the range in public rows")
             return
         if self.known is None:
             raise InvalidInput(f"the method {KSSU} needs the number of components: give it")

@@ -234,7 +234,9 @@ class Regime:
         if k == 1:
             return cls(cls.OVERLAPPING, "one component: there is nothing to separate")
         if counted:
-            return cls(cls.AMPLE, "all columns count, and the values that public rows heap at tell components apart")
+            return cls(
+                cls.AMPLE, "all columns are counts, whose commonest values in the public rows identify components"
+            )
         if overlapping:
             near = separation is not None and separation < _SEPARATED
             text = f" ({separation:.1f} standard deviations, below {_SEPARATED:g})" if near else ""
@@ -245,9 +247,7 @@ class Regime:
         apart = f"public clusters are {separation:.1f} standard deviations apart"
         wanted = math.ceil(_PLENTY * d / smallest_weight)
         if m >= wanted:
-            return cls(
-                cls.AMPLE, f"{apart}, and {m} public rows ({wanted} would do) tell them apart in all {d} columns"
-            )
+            return cls(cls.AMPLE, f"{apart}, and {m} public rows ({wanted} would do) separate them in all {d} columns")
         return cls(
             cls.SCARCE, f"{apart}, and {m} public rows are fewer than the {wanted} that need no private subspace"
         )

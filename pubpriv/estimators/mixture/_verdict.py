@@ -27,7 +27,7 @@ without moving rows to another component."""
 LOUD = "noise is larger than the covariances of a component: trust weights, means and scale only"
 
 _SHARED = (
-    "components share so many rows that these do not tell them apart: means, covariances and weights may be off by "
+    "components share so many rows that they cannot be distinguished: means, covariances and weights may be off by "
     "more than their intervals say. Give more public rows, or ask for fewer components"
 )
 

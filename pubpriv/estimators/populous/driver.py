@@ -33,7 +33,7 @@ from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 from pubpriv.privacy.budgets import ApproximateDP
 
 _WHY = (
-    "its noise has the shape of what it hides and is drawn in floating point, whose low bits tell of rows, and whether "
+    "its noise has the shape of what it hides and is drawn in floating point, whose low bits reveal rows, and whether "
     "blocks agree is decided there too"
 )
 

@@ -97,7 +97,7 @@ def test_columns_without_any_spread_spoil_nothing(change):
     whole = [0, 2] if change is CONSTANT else [0, 1]
     assert errors(estimate.mean[whole], estimate.covariance[np.ix_(whole, whole)], private[:, whole])[0] < 0.05
     assert np.isfinite(estimate.log_density(private[:10])).all()
-    assert any("too few private rows tell the spread" in text for text in estimate.diagnostics["warnings"])
+    assert any("too few private rows show the spread" in text for text in estimate.diagnostics["warnings"])
     if change is CONSTANT:
         assert estimate.mean[1] == pytest.approx(2020.0, abs=1e-6)
         assert estimate.covariance[1, 1] < 1e-4

@@ -113,7 +113,7 @@ def test_noise_that_is_known_to_drown_covariances_leaves_one_round(gap):
     assert estimate.diagnostics["covariance_noise_predicted"] > UNTRUSTED
     assert not [label for label in rounds if label.endswith("round-2")]
     (line,) = [w for w in estimate.diagnostics["warnings"] if "trust weights, means and scale only" in w]
-    assert "said beforehand" in line
+    assert "as predicted from" in line
 
 
 def test_the_same_rows_at_a_large_budget_are_measured_twice():
