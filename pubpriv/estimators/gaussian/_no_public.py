@@ -38,7 +38,7 @@ _WIDTHS = (1 << _STEPS) - 1
 """Number of widths, each four times the one before; this many bisection steps distinguish all of them, and "none"."""
 
 _FULL = Fraction(1, 4)
-"""A width is sufficient if this share of all rows is counted in one cell: an edge may cut half of the rows in two."""
+"""A width is sufficient if this share of all rows is counted in one cell: an edge may split half of the rows in two."""
 
 _CLEAR = Fraction(1, 5)
 """The threshold is at this share of the rows if the budget permits; less noise would not improve the decision."""

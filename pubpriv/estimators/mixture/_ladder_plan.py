@@ -26,7 +26,7 @@ _FIRST = Fraction(1, 4)
 """First one's part of what is left for the two measuring rounds."""
 
 _CROWD = Fraction(38, 10)
-"""As `plan.CROWD`, for the ladder's many small steps: in a pure run, the last round keeps 0.3 of it or more."""
+"""As `rounds.CROWD`, for the ladder's many small steps: in a pure run, the last round keeps 0.3 of it or more."""
 
 _LOUDEST = 1.5
 """A number of components is tried only if the spectral noise of its rounds is at most this many variances, ..."""
