@@ -2,7 +2,7 @@
 
 | type | numbers per component | question of a round |
 |---|---|---|
-| `full` | d (d + 1) / 2 | `LiftedGram` (`components.estimate_components`) |
+| `full` | d (d + 1) / 2 | `LiftedGram` (`_components.estimate_components`) |
 | `diag` | d | `LiftedGram`, of which the diagonal is used |
 | `spherical` | 1 | `Moments`: count, sum, squared norm |
 
