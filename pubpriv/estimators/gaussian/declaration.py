@@ -55,6 +55,7 @@ def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
 def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     """Public rows, target, method and scales that fit each other."""
     from pubpriv.estimators.gaussian._degenerate_columns import examine
+    from pubpriv.estimators.gaussian._heaps import check_heaps
     from pubpriv.estimators.gaussian._preconditioner import precondition
     from pubpriv.estimators.gaussian.settings import chosen_target
 
@@ -64,6 +65,8 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
         return public
     if target == "gaussian":
         precondition(public)
+        if settings.method == "learner" and not settings.force:
+            check_heaps(public)
     else:
         examine(public, settings.scale)
     return public
