@@ -35,8 +35,10 @@ _FAR_SHARES = np.geomspace(0.0005, 0.08, 29)
 """Others lie together so many times as far out as rows are cut off, and are such a share, which is the likelier the
 smaller it is: half as large, and twice as likely. All together are as likely as those that are wide."""
 
-_AMONG = 0.5
-"""Prior chance that those of another component lie among the rows of one then, where there is a single column."""
+_AMONG = 0.8
+"""Prior chance that those of another component lie among the rows of one then, where there is a single column. It is a
+cautious one, and they are the likelier in a place the more they add to a variance there, for an interval has to hold
+wherever they lie: where each place was as likely, and all together as likely as not, one in seven missed."""
 
 _PLACES = 8
 """Lengths at which odd rows may lie among those of a component."""
@@ -261,7 +263,8 @@ class OddKinds:
         """Make those that lie together far out; in several columns a crowd is as likely as one row of the widest."""
         shares = np.tile(_FAR_SHARES, len(_FAR_OUT))
         regions = np.repeat(counts.regions(counts.end * np.array(_FAR_OUT)), len(_FAR_SHARES), axis=0)
-        hits = np.full(len(strayed), _AMONG / len(strayed)) if drawn.d == 1 and components > 1 else strayed
+        adds = np.maximum(drawn.places, 1.0) ** 2
+        hits = _AMONG * adds / adds.sum() if drawn.d == 1 and components > 1 else strayed
         nothing = np.zeros(len(shares))
         return cls(
             shares,
