@@ -12,6 +12,7 @@ Source: ours; the numbers are in `benchmarks.learner`. The shape is that of Coin
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -357,8 +358,9 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
         same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
     """
     ask = plan.final
-    radius = _final_radius(n, d, ask.rho)
-    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, final_theta(d), ask, plan.counted)).noise()
+    theta = plan.theta(d)
+    radius = best_moment_radius(n, d, final_rho(theta, ask.rho))
+    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, theta, ask, plan.counted)).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
     errors = {
         "covariance": _expected_covariance_error(n, d, radius, moment),
@@ -374,9 +376,9 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
 
 def _final_radius(n: int, d: int, rho: float) -> float:
     """Clip radius of the final release at `rho`. See `best_moment_radius`."""
-    return best_moment_radius(n, d, final_rho(d, rho))
+    return best_moment_radius(n, d, final_rho(final_theta(d), rho))
 
 
-def final_rho(d: int, rho: float) -> float:
+def final_rho(theta: Fraction, rho: float) -> float:
     """What the second moment takes of the `rho` of a final release, of which the joint mean takes its part."""
-    return rho / (1 + float(final_theta(d)) / 2) ** 2
+    return rho / (1 + float(theta) / 2) ** 2

@@ -30,6 +30,16 @@ def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     return case_by_group(settings, public, _whole_case(settings, public), "gaussian")
 
 
+def case_of_mean(settings: GaussianSettings, public: PublicTable | Size) -> Case:
+    """Give the case of a run that reports the mean alone, of all rows together."""
+    from dataclasses import replace
+
+    from pubpriv.estimators.gaussian._forecast import GaussianCase
+
+    case = _whole_case(settings, public)
+    return replace(case, of_mean=True) if isinstance(case, GaussianCase) else case
+
+
 def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     """The case of all rows together."""
     from pubpriv.estimators.gaussian._forecast import GaussianCase, NoPublicCase

@@ -138,13 +138,15 @@ def whole_gaussian(
 ) -> GaussianEstimate:
     """Estimate mean and covariance of all rows together; see `estimate_gaussian`; the constants are its beta and gamma.
 
-    Whether it converged is said of the mean alone where only that is reported (`of_mean`).
+    Where only the mean is reported (`of_mean`), the last question tells more of that, and whether the run converged is
+    said of it alone.
     """
     target = chosen_target(target, method, scale)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         given = examine(rows, scale).given  # refuses what cannot be, before the run begins
-        purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
+        alone = {"of_mean": True} if of_mean else {}  # its last question tells more of the mean
+        purse = curator.begin("gaussian", configuration | {"scale": given} | alone, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
         outcome = estimate_table(run, rows, layout, purse, target, force, of_mean)

@@ -54,8 +54,8 @@ def estimate_mean(
             rows, with the method `no-public`.
         curator: the run; see `Curator`.
         covariance: the known (d, d) covariance in the data's own units, or `"identity"`; `"unknown"`, which takes
-            d + 1 public rows and is the mean of `estimate_gaussian`; or `"auto"`: the identity unless the public rows
-            contradict it, and then `"unknown"`.
+            d + 1 public rows and is learnt as `estimate_gaussian` does; or `"auto"`: the identity unless the public
+            rows contradict it, and then `"unknown"`.
         budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
         method: `two-step`; `no-public`, which learns the covariance too and takes an approx budget and no public rows;
             or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, in one or two columns, `hypotheses`
