@@ -28,6 +28,9 @@ _WIDTH, _WIDTH_OF_GAUSSIAN = 3.0, 1.25
 _BULKS = ("gaussian", "whole-numbers", "correlated")
 """Laws that the target `gaussian` is meant for, besides those with odd rows."""
 
+_NO_GAUSSIAN = ("poisson-0.5",)
+"""Sound rows that are no Gaussian's: that target is to be flagged there."""
+
 
 def bench(
     estimators: str = "mean,gaussian,mixture",
@@ -172,7 +175,8 @@ def _misses(row: dict[str, Any], law: Law) -> Iterator[str]:
     """Say what a row does not reach: intervals that miss or are too wide, flags on sound rows, runs that failed."""
     if row["failed"]:
         yield "failed"
-    if law.quiet and row["flagged"] > _FALSE_ALARMS:
+    sound = law.quiet and not (row["estimator"] == "gaussian-target" and law.name in _NO_GAUSSIAN)
+    if sound and row["flagged"] > _FALSE_ALARMS:
         yield "alarms"
     if row.get("gain", 0.0) < -_AS_GOOD:
         yield "worse than public"

@@ -2,7 +2,9 @@
 
 The numbers of the target `gaussian` describe the Gaussian behind the rows. Where there is none they describe nothing,
 and their errors hold nothing, so the run is flagged. Rows further out than Gaussian ones are left out of the estimate,
-and are not looked at here; a few wide ones among the rest are allowed for.
+and are not looked at here; a few wide ones among the rest are allowed for. Where all columns of the public rows heap at
+their least value, as small counts do, laws of counts are held against the lengths and these rows, too: noise may hide
+that a Gaussian's lengths are not theirs, but hardly that those of counts are nearer.
 """
 
 import numpy as np
@@ -12,8 +14,9 @@ from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import Fitted
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._results import MOST_ODD, ODD_WIDTHS
+from pubpriv.estimators.gaussian._results import MOST_ODD, ODD_WIDTHS, BulkFit
 from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, count_lengths
+from pubpriv.estimators.gaussian.count_laws import drawn_counts
 from pubpriv.estimators.gaussian.tail_belief import lattice_shift
 from pubpriv.estimators.steps import Execution, step
 
@@ -24,9 +27,12 @@ _HARMLESS = 0.02, 0.0005
 """Bins may be off by these parts of what a Gaussian has in them, and of all rows: more rows show smaller departures,
 and in the end those of any table, which hardly move a variance."""
 
+_LIKELIER = 3.0
+"""Rows are small counts if these are likelier by more than this power of e, as public rows may say by themselves."""
 
-def fit_to_gaussian(run: Execution, fitted: Fitted, records: float, shape: PublicShape, ask: Ask) -> float:
-    """Count rows by length where the estimate makes them standard, and give the probability of so bad a fit.
+
+def fit_to_gaussian(run: Execution, fitted: Fitted, records: float, shape: PublicShape, ask: Ask) -> BulkFit:
+    """Count rows by length where the estimate makes them standard, and tell how well these fit a Gaussian's.
 
     Args:
         run: of the estimate.
@@ -43,7 +49,7 @@ def fit_to_gaussian(run: Execution, fitted: Fitted, records: float, shape: Publi
 
 
 @step(title="shape of the bulk")
-def _judge_bulk(histogram: Histogram, frame: Frame, records: float, shape: PublicShape) -> float:
+def _judge_bulk(histogram: Histogram, frame: Frame, records: float, shape: PublicShape) -> BulkFit:
     """Give the probability of so bad a fit if the rows are a Gaussian's but for `MOST_ODD` that are wider.
 
     The bins up to where Gaussian rows end are held against a Gaussian of any scale near 1, with a wider one beside it.
@@ -57,9 +63,26 @@ def _judge_bulk(histogram: Histogram, frame: Frame, records: float, shape: Publi
     from scipy.special import gammaincc
 
     edges, bins = np.array(histogram.edges), BINS_INSIDE + 1
-    counts = np.array(histogram.counts)[:bins] - records * lattice_shift(frame, shape, edges, 1.0)[:bins]
+    released = np.array(histogram.counts)[:bins]
+    counts = released - records * lattice_shift(frame, shape, edges, 1.0)[:bins]
     distance = _distance(counts, edges, histogram.sd, frame.dimension, records)
-    return float(gammaincc((bins - 2) / 2, distance / 2))
+    chance = float(gammaincc((bins - 2) / 2, distance / 2))
+    if not shape.counts:
+        return BulkFit(chance, counts=False)
+    nearer = distance - _distance_of_counts(released, histogram, frame, records, shape)
+    return BulkFit(chance, counts=nearer / 2 + min(shape.count_odds, _LIKELIER) > _LIKELIER)
+
+
+def _distance_of_counts(
+    released: np.ndarray, histogram: Histogram, frame: Frame, records: float, shape: PublicShape
+) -> float:
+    """Least chi-square of released counts (bins,) of the first bins, over laws of small counts."""
+    edges, bins, d = np.array(histogram.edges), len(released), frame.dimension
+    found = []
+    for lengths in drawn_counts(frame, np.array(shape.origin), np.array(shape.steps), np.zeros(d), np.eye(d)):
+        expected = records / len(lengths) * np.bincount(np.searchsorted(edges, lengths), minlength=bins)[:bins]
+        found.append(float((_weights(expected, histogram.sd, records) * (released - expected) ** 2).sum()))
+    return min(found)
 
 
 def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, records: float) -> float:
@@ -67,9 +90,7 @@ def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, recor
     bins = len(counts)
     bulk = gaussian_shares(edges, d, _SCALES)[:, None, :bins]
     odd = gaussian_shares(edges, d, np.outer(_SCALES, ODD_WIDTHS).ravel())[:, :bins].reshape(-1, len(ODD_WIDTHS), bins)
-    part, all_rows = _HARMLESS
-    expected = records * bulk
-    weights = 1 / (noise**2 + expected + (part * expected) ** 2 + (all_rows * records) ** 2)
+    weights = _weights(records * bulk, noise, records)
 
     def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.asarray((weights * left * right).sum(axis=2))
@@ -81,3 +102,9 @@ def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, recor
     near = np.maximum(own - wide * mixed, 0.0) / squares
     off = counts - near[:, :, None] * bulk - wide[:, :, None] * odd
     return float(product(off, off).min())
+
+
+def _weights(expected: np.ndarray, noise: float, records: float) -> np.ndarray:
+    """Give what counts are weighed by where so many are expected."""
+    part, all_rows = _HARMLESS
+    return np.asarray(1 / (noise**2 + expected + (part * expected) ** 2 + (all_rows * records) ** 2))

@@ -55,12 +55,14 @@ class GaussianCase:
         m: number of public rows.
         target: `auto`, `gaussian` or `moments`.
         hints: advice from the public rows to use other columns.
+        of_mean: whether only the mean is reported.
     """
 
     layout: Layout
     m: int
     target: str
     hints: tuple[str, ...] = ()
+    of_mean: bool = False
 
     most_rows = MOST_ROWS
 
@@ -89,7 +91,7 @@ class GaussianCase:
         if self.target == "gaussian":
             plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
-            plan = table_plan(purse, n, self.layout, self.target)
+            plan = table_plan(purse, n, self.layout, self.target, self.of_mean)
         errors = self.errors(n, plan)
         return Forecast(plan, errors, variation(errors[1].error, errors[0].error))
 
@@ -158,7 +160,7 @@ class GaussianCase:
         edges, binned = ends[:-1], np.array(histogram_edges(n, d))
         where = Cut(False, 1.0, 0.0, tuple(edges.tolist()), tuple(ends.tolist()))
         final, counts = plan.final, plan.histogram
-        noise = final.as_asked(shells_question(frame, where, final, plan.counted)).noise()
+        noise = final.as_asked(shells_question(frame, where, final, plan.counted, plan.of_mean)).noise()
         sds = {part: np.broadcast_to(sd.ravel(), len(ends)) for part, sd in noise.items()}
         counted = counts.as_asked(histogram_question(frame, n, counts)).noise()["count"]
         seconds = gaussian_shares(edges, d + 2, np.ones(1))[0][:, None, None] * np.eye(d)  # |w|^2 weighs for two more

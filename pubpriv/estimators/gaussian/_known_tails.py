@@ -117,7 +117,7 @@ def _laws(found: Lengths, frame: Frame, shape: PublicShape, moments: tuple[np.nd
         )
         for law, start in zip(laws, starts, strict=True)
     ]
-    drawn = list(drawn_counts(frame, shape, *moments))
+    drawn = list(drawn_counts(frame, np.array(shape.origin), np.array(shape.steps), *moments))
     parts += [_of_rows(rows, edges, found.rows, len(drawn)) for rows in drawn]
     return _Laws(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Laws)))
 

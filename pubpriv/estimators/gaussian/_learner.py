@@ -12,6 +12,7 @@ Source: ours; figures in `benchmarks.learner`. The structure is that of CoinPres
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -360,8 +361,9 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
         parts from noise only; `covariance_best` and `mean_best`: errors of the non-private estimates.
     """
     ask = plan.final
-    radius = _final_radius(n, d, ask.rho)
-    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, final_theta(d), ask, plan.counted)).noise()
+    theta = plan.theta(d)
+    radius = best_moment_radius(n, d, final_rho(theta, ask.rho))
+    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, theta, ask, plan.counted)).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
     errors = {
         "covariance": _expected_covariance_error(n, d, radius, moment),
@@ -377,9 +379,9 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
 
 def _final_radius(n: int, d: int, rho: float) -> float:
     """Give the clip radius of the final release at `rho`. See `best_moment_radius`."""
-    return best_moment_radius(n, d, final_rho(d, rho))
+    return best_moment_radius(n, d, final_rho(final_theta(d), rho))
 
 
-def final_rho(d: int, rho: float) -> float:
+def final_rho(theta: Fraction, rho: float) -> float:
     """Give the part of a final release's `rho` for the second moment; the mean in the same release has the rest."""
-    return rho / (1 + float(final_theta(d)) / 2) ** 2
+    return rho / (1 + float(theta) / 2) ** 2

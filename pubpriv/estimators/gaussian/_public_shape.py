@@ -16,6 +16,7 @@ from pubpriv.estimators._lengths import length_quantiles
 from pubpriv.estimators.gaussian._departures import kurtosis_scores, skewness_scores
 from pubpriv.estimators.gaussian._long_columns import column_odds
 from pubpriv.estimators.gaussian._preconditioner import precondition
+from pubpriv.estimators.gaussian.count_laws import count_odds
 from pubpriv.estimators.gaussian.tail_laws import SCALES, log_mean, tail_laws
 from pubpriv.estimators.steps import step
 
@@ -51,6 +52,8 @@ class PublicShape:
         counting: whether values of a column on a lattice heap at their least one, as small counts do.
         unlike: what clearly have unlike tails.
         column_odds: (d,) of the columns, as `_long_columns.column_odds` gives them; empty: unknown.
+        count_odds: logarithm of how much likelier small counts make them than a Gaussian that is rounded, where all
+            columns count; else 0.
     """
 
     odds: tuple[float, ...] = ()
@@ -59,6 +62,7 @@ class PublicShape:
     counting: tuple[bool, ...] = ()
     unlike: Unlike = ""
     column_odds: tuple[tuple[float, ...], ...] = ()
+    count_odds: float = 0.0
 
     @property
     def counts(self) -> bool:
@@ -73,7 +77,8 @@ def public_lattices(public: PublicTable) -> PublicShape:
     steps, least = tuple(lattices(rows).tolist()), rows.min(axis=0)
     heaped = (rows == least).sum(axis=0) >= max(_HEAP * len(rows), _HEAPED)
     counting = tuple((heaped & (np.array(steps) > 0)).tolist())
-    return PublicShape((), tuple(least.tolist()), steps, counting)
+    odds = count_odds(rows, least, np.array(steps)) if all(counting) else 0.0
+    return PublicShape((), tuple(least.tolist()), steps, counting, count_odds=odds)
 
 
 @step(title="shape of the public rows")

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
 from pubpriv.estimators._whole_rows import left_out
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import Fitted, Measured
@@ -45,6 +46,41 @@ ODD_WIDTHS = np.geomspace(2.0, 32.0, 17)
 
 _UNLIKELY = 1e-4
 """Rows are no Gaussian's where so bad a fit is less likely than this."""
+
+
+@public_value
+@dataclass(frozen=True)
+class BulkFit:
+    """How well the lengths of rows fit a Gaussian's; see `_bulk`.
+
+    Attributes:
+        chance: probability of so bad a fit.
+        counts: whether those of small counts are nearer, where the public rows are such.
+    """
+
+    chance: float
+    counts: bool
+
+    @property
+    def gaussian(self) -> bool:
+        """Tell whether a Gaussian may be behind the rows."""
+        return self.chance >= _UNLIKELY and not self.counts
+
+    def warnings(self) -> tuple[str, ...]:
+        """Say why there is none."""
+        if self.gaussian:
+            return ()
+        lengths = "not those of a Gaussian's rows with a few odd ones among them"
+        if self.chance >= _UNLIKELY:
+            lengths = (
+                "nearer to those of small counts than to a Gaussian's, and all columns of the public rows heap at "
+                "their least value"
+            )
+        warning = (
+            f"the lengths of the private rows are {lengths}: there is no Gaussian that these numbers are of. The "
+            "target moments describes rows of any law"
+        )
+        return (warning,)
 
 
 @dataclass(frozen=True)
@@ -70,7 +106,7 @@ def debiased(
     plan: Plan,
     purse: Purse,
     fitted: Fitted,
-    fit: float,
+    fit: BulkFit,
 ) -> GaussianResult:
     """The outcome of a debiased release of rows whose lengths fit a Gaussian's so well; see `fit_to_gaussian`."""
     n, d = curator.n_rows, preconditioner.dimension
@@ -85,17 +121,13 @@ def debiased(
         )
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")
-    if fit < _UNLIKELY:
-        warnings.append(
-            "the lengths of the private rows are not those of a Gaussian's rows with a few odd ones among them: there "
-            "is no Gaussian that these numbers are of. The target moments describes rows of any law"
-        )
+    warnings.extend(fit.warnings())
     facts = {
         "whole_rows": whole,
         "clip_radius": measured.radius,
         "feasible": enough,
         **debiased_facts(measured, fitted),
-        "fit": fit,
+        "fit": fit.chance,
         "could_hide": {"rows": math.ceil(_CLEAR * sd), "beyond": end},
         "rounds": [ask.label for ask in plan.asks],
     }
@@ -105,7 +137,7 @@ def debiased(
         among = odd / measured.records * _odd_among_the_rest(d, measured.radius, end)
         errors["mean"]["clipping"] = np.zeros(d)
         errors["covariance"]["clipping"] = among * np.sqrt(np.outer(variances, variances))
-    good = measured.converged and enough and odd < max(MOST_ODD * n, _CLEAR * sd) and fit >= _UNLIKELY
+    good = measured.converged and enough and odd < max(MOST_ODD * n, _CLEAR * sd) and fit.gaussian
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
 
 

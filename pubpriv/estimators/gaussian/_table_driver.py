@@ -43,7 +43,7 @@ def estimate_table(
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
     check_run(curator, d, purse, force)
-    plan = table_plan(purse, n, layout, target)
+    plan = table_plan(purse, n, layout, target, of_mean)
     curator.rehearse(plan.questions)
     preconditioner, position = _whitened(run, rows, layout, plan)
     records = run(count_rows, plan.count)
@@ -56,12 +56,13 @@ def estimate_table(
     frame = run(assemble, layout, None if position is None else position.frame, scales)
     histogram = run(count_lengths, frame, records, plan.histogram)
     shape = run(public_shape, rows, plan.may_be_gaussian)
-    where = run(cut, histogram, frame, records, final_rho(d, plan.final.rho), plan.may_be_gaussian, shape)
+    rho = final_rho(plan.theta(d), plan.final.rho)
+    where = run(cut, histogram, frame, records, rho, plan.may_be_gaussian, shape)
     fourths = run(fourth_moments, frame, where, records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     accuracy = 0.0 if position is None else position.accuracy
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)
-    table = run(measure_shells, known, plan.final)
+    table = run(measure_shells, known, plan.final, of_mean)
     feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)
     found = _outcome(curator, layout, known, feared, scales, plan, purse, of_mean)
     return found if feared is table else replace(found, warnings=[*found.warnings, _PUBLIC_FAR])

@@ -129,17 +129,18 @@ class Known:
 
 
 @step(title="final release in shells", private=True)
-def measure_shells(curator: Curator, known: Known, ask: Ask) -> Table:
+def measure_shells(curator: Curator, known: Known, ask: Ask, of_mean: bool = False) -> Table:
     """Release count, sum and second moment of each shell, and compute mean and covariance from them.
 
     Args:
         curator: the run.
         known: what is known before the release.
         ask: label and price.
+        of_mean: whether only the mean is reported.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
-    answer = curator.release(shells_question(known.frame, known.where, ask, TablePlan.counted), ask.label)
+    answer = curator.release(shells_question(known.frame, known.where, ask, TablePlan.counted, of_mean), ask.label)
     sizes = len(known.where.radii)
     noise = {name: np.broadcast_to(sd.ravel(), sizes) for name, sd in answer.question.noise().items()}
     moments = ShellMoments(

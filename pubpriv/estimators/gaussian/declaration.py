@@ -30,6 +30,16 @@ def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     return case_by_group(settings, public, _whole_case(settings, public), "gaussian")
 
 
+def case_of_mean(settings: GaussianSettings, public: PublicTable | Size) -> Case:
+    """Give the case of a run that reports the mean alone, of all rows together."""
+    from dataclasses import replace
+
+    from pubpriv.estimators.gaussian._forecast import GaussianCase
+
+    case = _whole_case(settings, public)
+    return replace(case, of_mean=True) if isinstance(case, GaussianCase) else case
+
+
 def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     """The case of all rows together."""
     from pubpriv.estimators.gaussian._forecast import GaussianCase, NoPublicCase
@@ -55,6 +65,7 @@ def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
 def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     """Public rows, target, method and scales that fit each other."""
     from pubpriv.estimators.gaussian._degenerate_columns import examine
+    from pubpriv.estimators.gaussian._heaps import check_heaps
     from pubpriv.estimators.gaussian._preconditioner import precondition
     from pubpriv.estimators.gaussian.settings import chosen_target
 
@@ -64,6 +75,8 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
         return public
     if target == "gaussian":
         precondition(public)
+        if settings.method == "learner" and not settings.force:
+            check_heaps(public)
     else:
         examine(public, settings.scale)
     return public

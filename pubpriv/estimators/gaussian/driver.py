@@ -20,6 +20,7 @@ from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
+from pubpriv.estimators.gaussian._heaps import check_heaps, heap
 from pubpriv.estimators.gaussian._hints import log_hints
 from pubpriv.estimators.gaussian._learner import (
     Fitted,
@@ -137,13 +138,15 @@ def whole_gaussian(
 ) -> GaussianEstimate:
     """Estimate mean and covariance of all rows together; see `estimate_gaussian`; the constants are its beta and gamma.
 
-    Whether it converged is said of the mean alone where only that is reported (`of_mean`).
+    Where only the mean is reported (`of_mean`), the last question tells more of that, and whether the run converged is
+    said of it alone.
     """
     target = chosen_target(target, method, scale)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         given = examine(rows, scale).given  # refuses what cannot be, before the run begins
-        purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
+        alone = {"of_mean": True} if of_mean else {}  # its last question tells more of the mean
+        purse = curator.begin("gaussian", configuration | {"scale": given} | alone, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
         outcome = estimate_table(run, rows, layout, purse, target, force, of_mean)
@@ -158,6 +161,8 @@ def whole_gaussian(
         outcome = no_public(Execution(curator, "gaussian", runner), purse, force)
         return _estimate(outcome, curator, rows, method, target)
     precondition(rows)  # refuses what cannot be, before the run begins
+    if method == "learner" and not force:
+        check_heaps(rows)
     if method == "algorithm-2":
         gaussian_only(method, curator.budget.kind)
         bound(rows, *constants)
@@ -184,7 +189,12 @@ def _learner(
     measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
     fit = fit_to_gaussian(run, fitted, measured.records, run(public_lattices, rows), plan.histogram)
-    return debiased(curator, preconditioner, measured, plan, purse, fitted, fit)
+    made = debiased(curator, preconditioner, measured, plan, purse, fitted, fit)
+    heaped = heap(rows)
+    if heaped is None:
+        return made
+    warning = f"{heaped}, and no Gaussian is behind such a column"
+    return replace(made, converged=False, warnings=[*made.warnings, warning])
 
 
 def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:

@@ -36,7 +36,7 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 
 def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     """Plan the chosen method; if the public rows are there, for the covariance that a run would use."""
-    from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.gaussian.declaration import case_of_mean
     from pubpriv.estimators.mean._hypotheses import HypothesesCase, check_dimension
     from pubpriv.estimators.mean._plan import MeanCase
     from pubpriv.estimators.mean._reference_forecast import ReferenceMeanCase
@@ -44,7 +44,7 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.planning import Size
 
     if settings.method == NO_PUBLIC:
-        return GAUSSIAN.case(_both(settings), public)
+        return case_of_mean(_both(settings), public)
     if isinstance(public, Size):
         check_rounds(settings.method, settings.rounds)
         learnt, d, m = settings.covariance == "unknown", public.d, public.m
@@ -53,7 +53,7 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
         learnt, d, m = _learnt(_covariance(settings, public)), len(public.columns), len(public.rows)
     if learnt:
         check_two_step(settings.method)
-        return GAUSSIAN.case(_both(settings), public)
+        return case_of_mean(_both(settings), public)
     if settings.method == "hypotheses":
         check_dimension(settings.method, d)
         return HypothesesCase(d, m)
@@ -126,7 +126,7 @@ MEAN = Estimator(
     "the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first. A "
     "covariance that is unknown is learnt as `estimate-gaussian` does.",
     plan_help="Plan `fit mean`.\n\nThe error is that of a column's mean, in its standard deviations. Where the "
-    "covariance is unknown, the plan is that of `fit gaussian`, whose mean it takes.",
+    "covariance is unknown, the plan is that of `fit gaussian`, but for more of the last question for the mean.",
     settings=MeanSettings,
     driver=_driver,
     case=_case,

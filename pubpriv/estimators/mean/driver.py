@@ -54,8 +54,8 @@ def estimate_mean(
             rows, with the method `no-public`.
         curator: the run; see `Curator`.
         covariance: the known (d, d) covariance in the data's own units, or `"identity"`; or `"unknown"`, which needs d
-            + 1 public rows and returns the mean of `estimate_gaussian`; or `"auto"`: the identity, or `"unknown"` if
-            the public rows contradict the identity.
+            + 1 public rows and learns it as `estimate_gaussian` does; or `"auto"`: the identity, or `"unknown"` if the
+            public rows contradict the identity.
         budget: what this estimate may spend, in the run's kind, or as text (`zcdp:0.1`); None: all that is left.
         method: `two-step`; `no-public`, which learns the covariance too, needs an approx budget and takes no public
             rows; or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, for one or two columns,

@@ -34,12 +34,14 @@ class Crowds:
     Attributes:
         chances: (k, kinds, places) that add up to 1 over places.
         bends: (kinds, places) what a crowd adds to a variance, in units of it.
-        leans: (kinds, places) mean square of what it adds to a mean along a column, in its sds.
+        leans: (kinds, places) mean square of what it adds to a mean along a column, in its sds, if its side is unknown.
+        moves: (kinds, places) what it adds to it where they are known; else 0.
     """
 
     chances: np.ndarray
     bends: np.ndarray
     leans: np.ndarray
+    moves: np.ndarray
 
     @classmethod
     def of(
@@ -60,7 +62,7 @@ class Crowds:
         clipped = np.minimum(places, last.radius)
         bends = odd.crowds[:, None] * (clipped**2 / drawn.d - 1)
         bends[:, 0] = 0.0
-        hits = odd.hits * np.minimum(1.0, _MOST / np.maximum(odd.hits.sum(axis=1, keepdims=True), 1e-12))
+        hits = likely_hits(odd)
         prior = np.hstack([1 - hits.sum(axis=1, keepdims=True), hits])
         wide = _widths(scaling, last)
         gaussian = drawn.inner @ tail_laws(drawn.d)[0].shares(drawn.edges, np.ones(1))[0]
@@ -71,11 +73,21 @@ class Crowds:
             # rows of many columns may all lie further out than the shells
             expected = shares / np.maximum(shares.sum(axis=1, keepdims=True), _HARDLY_A_ROW) * max(seen.sum(), 0.0)
             logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, spread)
-            # a place where no crowd can be may explain counts best
-            most = np.where(prior > 0, logs, -np.inf).max(axis=1, keepdims=True)
-            chances = prior * np.exp(np.minimum(logs - most, 0.0))
-            found.append(chances / chances.sum(axis=1, keepdims=True))
-        return cls(np.stack(found), bends, odd.crowds[:, None] ** 2 * clipped**2 / drawn.d)
+            found.append(posterior(prior, logs))
+        return cls(np.stack(found), bends, odd.crowds[:, None] ** 2 * clipped**2 / drawn.d, 0.0 * bends)
+
+
+def likely_hits(odd: OddKinds) -> np.ndarray:
+    """Give chances (kinds, places) of a crowd before counts are known: those of a row by itself, at most `_MOST`."""
+    return np.asarray(odd.hits * np.minimum(1.0, _MOST / np.maximum(odd.hits.sum(axis=1, keepdims=True), 1e-12)))
+
+
+def posterior(prior: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Give chances (kinds, places) that add up to 1 over places, by prior ones and logarithms of likelihoods."""
+    # a place where no crowd can be may explain counts best
+    most = np.where(prior > 0, logs, -np.inf).max(axis=1, keepdims=True)
+    chances = prior * np.exp(np.minimum(logs - most, 0.0))
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def _widths(scaling: Scaling, last: Round) -> list[float]:

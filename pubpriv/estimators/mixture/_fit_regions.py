@@ -24,6 +24,12 @@ _NARROWER = 3.0
 _AXIS = 0.15, 0.3, 0.5, 0.7, 0.85, 0.95
 """The same of its distance along one axis."""
 
+_FURTHER_OUT = 2.6, 4.0
+"""Distances, in sds, at which shells to either side end besides."""
+
+_FROM = 100.0
+"""Rows of one column lie to a side of a mean by how far they are from a point so many sds before it."""
+
 
 def shells_about(cells: Cells) -> ComponentShells:
     """Shells of the distance from a record's component."""
@@ -39,6 +45,32 @@ def shells_inside(cells: Cells) -> ComponentShells:
 def shells_along(cells: Cells, axes: tuple[Frame, ...]) -> ComponentShells:
     """Shells of the distance along the axis of a record's component, which has one direction; see `longest_axes`."""
     return ComponentShells(cells, tuple(length_quantile(1, share) for share in _AXIS), axes)
+
+
+def side_edges() -> np.ndarray:
+    """Give the ends, in sds from a mean, of shells to either side of it: negative ones, 0, and positive ones."""
+    ends = np.array([*(length_quantile(1, share) for share in _AXIS), *_FURTHER_OUT])
+    return np.concatenate([-ends[::-1], [0.0], ends])
+
+
+def shells_to_sides(cells: Cells) -> ComponentShells:
+    """Shells of the distance from a record's component in one column, to either side: from the least value on.
+
+    Distances are from points so far before the means that none of a component's own rows lies before these.
+    """
+    frames = []
+    for frame in cells.frames:
+        center, matrix = frame.dense()
+        along = np.abs(matrix)
+        frames.append(Frame.of(center - _FROM / along[0], along))
+    return ComponentShells(cells, tuple((_FROM + side_edges()).tolist()), tuple(frames))
+
+
+def without_sides(counts: np.ndarray) -> np.ndarray:
+    """Give sums (..., shells) along axes, of what is given (..., regions) of shells to either side."""
+    half, inner = counts.shape[-1] // 2, len(_AXIS)
+    both = counts[..., half:] + counts[..., :half][..., ::-1]
+    return np.concatenate([both[..., :inner], both[..., inner:].sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def longest_axes(scaling: Scaling, mixture: Mixture, noise: tuple[float, ...]) -> tuple[Frame, ...]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pubpriv.estimators._even_rows import even_chances
 from pubpriv.estimators._lattice import lattices, rounded
 from pubpriv.estimators.mixture._counts import CountLaws
 from pubpriv.released.law import Mixture
@@ -42,6 +43,24 @@ def rows_at(mixture: Mixture, public: np.ndarray, lengths: np.ndarray) -> np.nda
     roots = np.linalg.cholesky(np.stack([_sharpened(own, steps**2 / 12) for own in covariances]))
     rows = means[:, None, :] + away @ roots.transpose(0, 2, 1)
     return rounded(rows.reshape(-1, len(steps)), public[0], steps).reshape(rows.shape)
+
+
+def rows_of_column(mixture: Mixture, public: np.ndarray, count: int, wider: float = 1.0) -> np.ndarray:
+    """Rows (k * count, 1) about each component of one column, evenly drawn, on the lattice of the public rows (m, 1).
+
+    Args:
+        mixture: of one column.
+        public: the public rows.
+        count: of the rows of each component.
+        wider: so many times as wide as the component are they drawn.
+    """
+    from scipy.special import ndtri
+
+    steps = lattices(public)
+    _, means, covariances = mixture.arrays
+    roots = np.sqrt([_sharpened(own, steps**2 / 12)[0, 0] for own in covariances])
+    rows = means + wider * roots[:, None] * ndtri(even_chances(count))
+    return rounded(rows.reshape(-1, 1), public[0], steps)
 
 
 def _sharpened(covariance: np.ndarray, added: np.ndarray) -> np.ndarray:

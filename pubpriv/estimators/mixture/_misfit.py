@@ -5,10 +5,12 @@ record's component, which show tails, odd rows and covariances that are too wide
 component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
 own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
 rounded where the public rows are rounded. Distances have no sign, so a slight skew, as that of large counts, is none.
+Where odd rows are seen beside components of one column, shells along it are counted to either side, which show whether
+others lie together among the rows of a component (`_sided_crowds`); the model is held against both sides together.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 from pubpriv.common.threads import kept_threads
 from pubpriv.curator import Curator
 from pubpriv.data.arithmetic import row_by_row
-from pubpriv.data.codec import public_value, row_tuples
+from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.questions import JointCounts
 from pubpriv.data.questions.radial import bounding_sd
@@ -26,7 +28,15 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._whole_rows import whole_rows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._components import Round
-from pubpriv.estimators.mixture._fit_regions import FURTHER, beyond, longest_axes, shells_about, shells_along
+from pubpriv.estimators.mixture._fit_regions import (
+    FURTHER,
+    beyond,
+    longest_axes,
+    shells_about,
+    shells_along,
+    shells_to_sides,
+    without_sides,
+)
 from pubpriv.estimators.mixture._lattice import drawn_rows
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -101,6 +111,7 @@ class Fit:
         sds: of the noise in released counts.
         rows: private rows without a missing value.
         inner: released counts (k, inner shells) of each component by itself.
+        sides: released counts (k, regions) of each component of one column to either side; (): none were asked for.
     """
 
     divergence: tuple[float, float]
@@ -115,6 +126,7 @@ class Fit:
     sds: tuple[float, ...]
     rows: float
     inner: tuple[tuple[float, ...], ...]
+    sides: tuple[tuple[float, ...], ...] = ()
 
     @property
     def sd(self) -> float:
@@ -217,17 +229,22 @@ def check_fit(
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
-    d = len(scaling.location)
+    d, seen = len(scaling.location), last.outside is not None and last.outside.seen
     cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
-    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, last.start, noise))
-    shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
+    along = shells_along(cells, longest_axes(scaling, last.start, noise))
+    # odd rows of one column may lie together to one side of a component
+    asked = shells_to_sides(cells) if seen and d == 1 else along
+    shells, axes = counted(curator, (shells_about(cells), asked), scaling.undo(mixture), public.rows, ask)
+    sides: Matrix = ()
+    if axes.partition.own > along.own:  # a resumed run answers the question that was paid for
+        sides, axes = row_tuples(axes.by_component(axes.seen)), axes.without_sides(along)
     clear, n = np.array(noise) < _TELLING, shells.rows
-    judged = [divergence(*each.inner(clear), each.sd, n, each.clumped) for each in (shells, axes)]
+    judged = [divergence(*each.inner(clear), each.noise, n, each.clumped) for each in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.clumped * shells.predicted[-2:].sum())
     # what the last round left out is no defect of the model, in whatever region of an axis it lies
-    left_out = last.outside.count if last.outside is not None and last.outside.seen else 0.0
-    room = left_out**2 / max(float(axes.predicted.min()), 4 * axes.sd) / n
+    left_out = last.outside.count if last.outside is not None and seen else 0.0
+    room = left_out**2 / max(float(axes.predicted.min()), 4 * float(axes.noise[-1])) / n
     odd = clear.any() and further - left_out > max(_CERTAIN * further_sd, _ODD * n)
     return Fit(
         (judged[0][0], judged[1][0]),
@@ -242,6 +259,7 @@ def check_fit(
         tuple(np.sqrt(shells.by_shell(np.full(len(shells.seen), shells.sd**2))).tolist()),
         n,
         row_tuples(shells.inner(np.full(len(clear), True))[0]),
+        sides,
     )
 
 
@@ -249,7 +267,8 @@ def check_fit(
 class Counted:
     """Released counts (regions,) of noise `sd`, and those that the model predicts of so many rows.
 
-    Rows of one person are alike: counts vary by sampling `clumped` times as much as those of rows by themselves.
+    Rows of one person are alike: counts vary by sampling `clumped` times as much as those of rows by themselves. Counts
+    that were added up are `louder` by shell.
     """
 
     partition: ComponentShells
@@ -258,6 +277,7 @@ class Counted:
     sd: float
     rows: float
     clumped: float = 1.0
+    louder: tuple[float, ...] = (1.0,)
 
     @property
     def excess(self) -> np.ndarray:
@@ -266,9 +286,22 @@ class Counted:
 
     def inner(self, clear: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Counts of the shells of components that are `clear`, and those predicted: (components, shells)."""
-        inner = len(self.seen) - self.partition.shared
-        seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
-        return seen[clear], predicted[clear]
+        return self.by_component(self.seen)[clear], self.by_component(self.predicted)[clear]
+
+    def by_component(self, counts: np.ndarray) -> np.ndarray:
+        """Counts (components, shells) of the shells that components have for themselves."""
+        return counts[: len(counts) - self.partition.shared].reshape(-1, self.partition.own)
+
+    def without_sides(self, partition: ComponentShells) -> "Counted":
+        """Counts to either side together, over the shells of `partition`."""
+        seen, predicted = (without_sides(self.by_component(each)).ravel() for each in (self.seen, self.predicted))
+        louder = np.sqrt(without_sides(np.ones(self.partition.own)))
+        return replace(self, partition=partition, seen=seen, predicted=predicted, louder=tuple(louder.tolist()))
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Sds of the noise of the shells that components have for themselves."""
+        return self.sd * np.array(self.louder)
 
     def contradicted(self, clear: np.ndarray, n: float, room: float = 0.0) -> bool:
         """Tell whether counts of a component that is `clear` contradict the model of n rows by themselves.
@@ -277,13 +310,15 @@ class Counted:
         rows that the last round left out.
         """
         chance = _BY_CHANCE / (2 * len(clear))
-        judged = (divergence(*each, self.sd, n, self.clumped, chance) for each in zip(*self.inner(clear), strict=True))
+        judged = (
+            divergence(*each, self.noise, n, self.clumped, chance) for each in zip(*self.inner(clear), strict=True)
+        )
         return any(found > limit + room for found, limit in judged)
 
     def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
         """Counts of all components together."""
         inner = len(counts) - self.partition.shared
-        return (*counts[:inner].reshape(-1, self.partition.own).sum(axis=0).tolist(), *counts[inner:].tolist())
+        return (*self.by_component(counts).sum(axis=0).tolist(), *counts[inner:].tolist())
 
 
 def counted(
@@ -329,7 +364,12 @@ def _drawn_counts(question: JointCounts, model: Mixture, public: np.ndarray, see
 
 
 def divergence(
-    seen: np.ndarray, predicted: np.ndarray, sd: float, n: float, clumped: float = 1.0, chance: float = _BY_CHANCE
+    seen: np.ndarray,
+    predicted: np.ndarray,
+    sd: float | np.ndarray,
+    n: float,
+    clumped: float = 1.0,
+    chance: float = _BY_CHANCE,
 ) -> tuple[float, float]:
     """Divergence of released counts from predicted ones, and its limit where the model fits.
 

@@ -29,15 +29,15 @@ _SCALES = np.linspace(-0.3, 0.8, 56)
 _STEPS = np.linspace(-2.0, 2.0, 5)
 """Scales are uncertain: so many of their sds from the likeliest one are tried."""
 
-_UNLIKELY = 1e-5
-"""Cases of a smaller chance than this are left out of errors."""
+_UNLIKELY, _PLACES = 1e-5, 9
+"""Cases of a smaller chance than this are left out of errors, where crowds may be in so many places."""
 
 _HARDLY_A_ROW = 1e-9
 """Least share of rows that components are taken to hold."""
 
-_HELD, _OF_TAILS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 25
-"""Intervals hold this share of what is believed, of long tails the second one, since there are others than those that
-are tried; and reach so many errors to either side, found in so many steps."""
+_HELD, _OF_OTHERS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 25
+"""Intervals hold this share of what is believed, of long tails and of crowds that counts may tell the second one, since
+there are others than those that are tried; and reach so many errors to either side, found in so many steps."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ class TailBelief:
         """
         pairs = zip(self._cases, factors, strict=True)
         errors = [
-            [each.error(self._wanted, sampling, noise, about) for each, about in zip(*pair, strict=True)]
-            for pair in pairs
+            [each.error(wanted, sampling, noise, about) for each, about in zip(*pair, strict=True)]
+            for pair, wanted in zip(pairs, self._wanted, strict=True)
         ]
         return np.sqrt(np.maximum(np.square(errors) - sampling - noise, 0.0))
 
@@ -152,6 +152,12 @@ class TailBelief:
         """Give where means (d,) lie from what was measured, in sds: the mean over laws."""
         return np.asarray(self._own_places @ (self._of_lone.sum(axis=1)[:, None] * self.whose))
 
+    @property
+    def moved(self) -> np.ndarray:
+        """Give by how much crowds moved means (k, 1), in sds: the mean over what may be, where sides are known."""
+        found = (self.crowds.chances * self.crowds.moves).sum(axis=2) @ self.chances.sum(axis=0)
+        return np.asarray(found[:, None])
+
     def shifts(self, places: np.ndarray, radius: float, end: float, known: float) -> np.ndarray:
         """Tell what is to be added to errors of means (k, d) that were moved by `places`, in sds.
 
@@ -159,12 +165,12 @@ class TailBelief:
         believed: a crowd moves a mean by so much, and no further.
 
         Args:
-            places: (d,), which need not be what is believed.
+            places: (k, d), which need not be what is believed.
             radius: to which rows are clipped.
             end: from which on they are outside.
             known: variance of a mean by sampling and noise.
         """
-        d = len(places)
+        d = places.shape[1]
         slope = mean_constants(d, radius).slope
         lost = [
             [scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope) for scale in own]
@@ -175,17 +181,21 @@ class TailBelief:
         leans = self.crowds.leans
         to_a_side, around = (np.sqrt(leans), 0.0 * leans) if d == 1 else (0.0 * leans, leans)
         errors = np.zeros((len(self.crowds.chances), d))
-        for column, (whose, place) in enumerate(zip(self.whose.T, places, strict=True)):
+        for column, (whose, moved) in enumerate(zip(self.whose.T, places.T, strict=True)):
             lone = whose[:, None] * self._of_lone
             with_tails = np.vstack([self.chances.sum(axis=0) - lone.sum(axis=0), lone])
-            off = np.append(0.0, self._own_places)[:, None, None] - place + to_a_side
-            for component, crowds in enumerate(self.crowds.chances):
-                chances = with_tails[..., None] * crowds
-                likely = chances > _UNLIKELY
+            true = np.append(0.0, self._own_places)[:, None, None] + to_a_side - self.crowds.moves
+            for component, (crowds, place) in enumerate(zip(self.crowds.chances, moved, strict=True)):
+                chances, off = with_tails[..., None] * crowds, true - place
+                likely = self._likely(chances)
                 shares = chances[likely] / chances[likely].sum()
                 sds = np.broadcast_to(np.sqrt(common + around), chances.shape)[likely]
-                errors[component, column] = _error_that_holds(self._wanted, shares, off[likely], sds)
+                errors[component, column] = _error_that_holds(self._wanted[component], shares, off[likely], sds)
         return np.sqrt(np.maximum(errors**2 - known, 0.0))
+
+    def _likely(self, chances: np.ndarray) -> np.ndarray:
+        """Tell which of chances (..., places) matter."""
+        return np.asarray(chances > _UNLIKELY * min(1.0, _PLACES / chances.shape[-1]))
 
     @property
     def _own_places(self) -> np.ndarray:
@@ -193,9 +203,12 @@ class TailBelief:
         return np.array([each.place for each in self.lone])
 
     @property
-    def _wanted(self) -> float:
-        """Give the share of what is believed that intervals hold."""
-        return _HELD + (_OF_TAILS - _HELD) * (1 - self.gaussian)
+    def _wanted(self) -> list[float]:
+        """Give the share of what is believed that intervals hold, by component."""
+        nowhere = np.ones(len(self.crowds.chances))
+        if self.crowds.moves.any():
+            nowhere = self.crowds.chances[:, :, 0] @ self.chances.sum(axis=0)
+        return [_HELD + (_OF_OTHERS - _HELD) * (1 - self.gaussian * float(each)) for each in nowhere]
 
     @cached_property
     def _cases(self) -> "list[list[_Cases]]":
@@ -215,7 +228,7 @@ class TailBelief:
         chances = np.concatenate([self.chances[:count], (1 - chance) * lone, chance * lone])[..., None] * crowds
         true = np.concatenate([squares, factors[:, None] * squares[count:]])[..., None] / (1 + self.crowds.bends)
         spread = np.concatenate([self.sampling, sampling[:, None] + 0 * squares[count:]])
-        likely = chances > _UNLIKELY
+        likely = self._likely(chances)
         cases = chances[likely], true[likely], np.broadcast_to(spread[..., None], chances.shape)[likely]
         return _Cases(cases[0] / cases[0].sum(), *cases[1:])
 
@@ -293,9 +306,11 @@ def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:
     below = place.astype(int)
     part = (place - below)[..., None]
     shares = (1 - part) * expected[below] + part * expected[below + 1]
-    shares = left[..., None] * shares + odd.expected[:, None, :]
-    clumped = seen.clumped + seen.n / DRAWN + (seen.n / law.rows if law.rows else 0.0)
-    logs = seen.counts.logs(seen.n * shares, clumped) - _STEPS**2 / 2
+    of_law = left[..., None] * shares
+    shares = of_law + odd.expected[:, None, :]
+    # rows that stand for a law are so many; odd ones, which are far apart, are not told by them
+    inexact = seen.n * of_law * (seen.n / DRAWN + (seen.n / law.rows if law.rows else 0.0))
+    logs = seen.counts.logs(seen.n * shares, seen.clumped, inexact) - _STEPS**2 / 2
     public = seen.counts.public_logs(seen.lengths, shares[:, len(_STEPS) // 2])
     sampling = np.interp(logs_of_scales, _SCALES, drawn.sampling_by(by_bin, grid))
     most = logs.max()

@@ -1,7 +1,7 @@
 """Rows that stand for laws of tails: where they would be counted, and what components would hold of them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -26,10 +26,24 @@ _WIDTHS = np.geomspace(4.0, 32.0, 7)
 _SHARES = 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08
 """Prior chance that there are odd rows; how many times as wide as others they are, and their shares: each as likely."""
 
+WIDTHS = np.append(1.0, _WIDTHS)
+_WIDTH_OF_KIND = np.append(0, np.tile(np.arange(1, len(WIDTHS)), len(_SHARES)))
+"""The first kind of odd rows is none, and has the width of others; which of the widths each kind has."""
+
+_FAR_OUT = 1.4, 2.2, 4.0
+_FAR_SHARES = np.geomspace(0.0005, 0.08, 29)
+"""Others lie together so many times as far out as rows are cut off, and are such a share, which is the likelier the
+smaller it is: half as large, and twice as likely. All together are as likely as those that are wide."""
+
+_AMONG = 0.8
+"""Prior chance that those of another component lie among the rows of one then, where there is a single column. It is a
+cautious one, and they are the likelier in a place the more they add to a variance there, for an interval has to hold
+wherever they lie: where each place was as likely, and all together as likely as not, one in seven missed."""
+
 _PLACES = 8
 """Lengths at which odd rows may lie among those of a component."""
 
-_CROWD = 0.5
+CROWD = 0.5
 """Largest share of a component's rows that are odd ones in one place."""
 
 _NOTHING = 1e-12
@@ -79,9 +93,9 @@ class TailCounts:
         inner, outer = np.arange(len(self.shells) + 1), np.arange(1, len(self.outside) + 1)
         return np.hstack([shells[:, None] == inner, further[:, None] == outer])
 
-    def logs(self, expected: np.ndarray, clumped: float) -> np.ndarray:
-        """Logarithms of the likelihood of `expected` counts (..., regions)."""
-        variances = self.sds**2 + expected * clumped
+    def logs(self, expected: np.ndarray, clumped: float, inexact: np.ndarray) -> np.ndarray:
+        """Logarithms of the likelihood of `expected` counts (..., regions), known to `inexact` variances."""
+        variances = self.sds**2 + expected * clumped + inexact
         return np.asarray(-((self.seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2)
 
     def public_logs(self, lengths: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -217,6 +231,7 @@ class OddKinds:
         held: (kinds,) mean squared length that these add, clipped, per row of all.
         crowds: (kinds,) share of the rows of a component that are as many as lie outside for each.
         hits: (kinds, places) chance that so many lie in one place among them.
+        widths: (kinds,) which of `WIDTHS` they have; those that lie together far out have that of others.
     """
 
     shares: np.ndarray
@@ -227,12 +242,47 @@ class OddKinds:
     held: np.ndarray
     crowds: np.ndarray
     hits: np.ndarray
+    widths: np.ndarray
 
     @classmethod
-    def of(cls, drawn: DrawnRows, gaussian: TailLaw, components: int) -> "OddKinds":
+    def of(cls, drawn: DrawnRows, gaussian: TailLaw, components: int, counts: TailCounts) -> "OddKinds":
+        """Make each kind of rows beside so many components: wide ones, and such as lie together far out."""
+        wide = cls._wide(drawn, gaussian, components)
+        return wide._with(cls._far(drawn, components, counts, wide.hits[-1])) if counts.outside else wide
+
+    def _with(self, others: "OddKinds") -> "OddKinds":
+        """Add other kinds: all of either are as likely as those of the other, but for none."""
+        parts = {
+            each.name: np.concatenate([getattr(own, each.name) for own in (self, others)]) for each in fields(self)
+        }
+        prior = np.concatenate([self.prior[:1], self.prior[1:] / 2, others.prior / 2])
+        return replace(OddKinds(**parts), prior=prior)
+
+    @classmethod
+    def _far(cls, drawn: DrawnRows, components: int, counts: TailCounts, strayed: np.ndarray) -> "OddKinds":
+        """Make those that lie together far out; in several columns a crowd is as likely as one row of the widest."""
+        shares = np.tile(_FAR_SHARES, len(_FAR_OUT))
+        regions = np.repeat(counts.regions(counts.end * np.array(_FAR_OUT)), len(_FAR_SHARES), axis=0)
+        adds = np.maximum(drawn.places, 1.0) ** 2
+        hits = _AMONG * adds / adds.sum() if drawn.d == 1 and components > 1 else strayed
+        nothing = np.zeros(len(shares))
+        return cls(
+            shares,
+            _ODD / shares / (1 / shares).sum(),
+            shares[:, None] * regions,
+            np.zeros((len(shares), *drawn.inner.shape[:2])),
+            nothing,
+            nothing,
+            np.minimum(components * shares, CROWD),
+            np.tile(hits, (len(shares), 1)),
+            np.zeros(len(shares), dtype=int),
+        )
+
+    @classmethod
+    def _wide(cls, drawn: DrawnRows, gaussian: TailLaw, components: int) -> "OddKinds":
         """Make each kind of rows that are so many times as wide as so many components."""
         shares = np.append(0.0, np.repeat(_SHARES, len(_WIDTHS)))
-        widths = np.append(1.0, np.tile(_WIDTHS, len(_SHARES)))
+        widths = WIDTHS[_WIDTH_OF_KIND]
         prior = np.where(shares > 0, _ODD / (len(shares) - 1), 1 - _ODD)
         bins = gaussian.shares(drawn.edges, widths)
         inside, held = bins @ drawn.inside, bins @ drawn.held
@@ -243,6 +293,7 @@ class OddKinds:
             shares[:, None, None] * np.moveaxis(drawn.inner @ bins.T, 2, 0),
             shares * inside,
             shares * held,
-            np.minimum(components * shares * (1 - inside), _CROWD),
+            np.minimum(components * shares * (1 - inside), CROWD),
             np.where(shares[:, None] > 0, bins @ drawn.strayed.T, 0.0),
+            _WIDTH_OF_KIND,
         )

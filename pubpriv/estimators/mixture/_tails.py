@@ -8,7 +8,8 @@ some law does, they are counted in; where there is a gap, or they reach far, the
 too, within bounds, for they may be of another law. How much a law would have lost, rows that are drawn of it show.
 
 A tail may be of all columns alike, or of one: which one, public rows show (`lone_tails`). Odd rows may lie together in
-a component: its own counts show whether they do (`crowds`). So each column of each component has a belief of its own.
+a component: its own counts show whether they do (`crowds`), and in one column to which side (`sided_crowds`). So each
+column of each component has a belief of its own.
 
 The mean over laws corrects covariances, and means of a column that is long to one side. What else laws would make of
 them is an error (`clipping`): where private rows are too few to tell laws apart, that is most of it.
@@ -32,6 +33,7 @@ from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._lone_tails import lone_tails, seen_in_columns
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Tails
+from pubpriv.estimators.mixture._sided_crowds import crowds_to_sides
 from pubpriv.estimators.mixture._tail_belief import Seen, TailBelief
 from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts, measured
 from pubpriv.estimators.mixture.rounds import round_radius
@@ -87,22 +89,26 @@ def read_tails(
     # along which directions one may be long, columns do not say where all is measured in others
     lone = () if scaling.shape or kind == "spherical" else lone_tails(d, radius, counts.end)
     columns = seen_in_columns(scaling, last, public.rows, owners)
-    odd = OddKinds.of(drawn, gaussian, k)
-    crowds = Crowds.of(scaling, last, fit, drawn, odd, n, clumped)
+    odd = OddKinds.of(drawn, gaussian, k, counts)
+    if fit.sides:
+        crowds = crowds_to_sides(scaling, public.rows, last, fit, drawn, odd, clumped)
+    else:
+        crowds = Crowds.of(scaling, last, fit, drawn, odd, n, clumped)
     belief = TailBelief.of(Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns), odd, crowds, lone)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out. What is believed, and not counted in, is an error
     all_odd = seen and belief.of_odd_rows > _LIKELIER
     believed, places = belief.factors, belief.places
     factors = np.minimum(believed, 1.0) if all_odd else believed if seen else np.maximum(believed, 1.0)
-    placed = 0.0 * places if all_odd else places
+    placed = (0.0 if all_odd else 1.0) * places - belief.moved
     unsure = np.hypot(belief.unsure(factors, sampling, noise), _MISTAKEN * (believed - 1))
     measured_mean = clumped * k / n + (last.sum_sd * k / n) ** 2
-    shift = np.hypot(belief.shifts(placed, radius, counts.end, measured_mean), _MISTAKEN * places)
+    mistaken = _MISTAKEN * np.hypot(places, belief.moved)
+    shift = np.hypot(belief.shifts(placed, radius, counts.end, measured_mean), mistaken)
     factors = factors * ((1 + taken) / grown)[:, None]
     return Tails(
         row_tuples(factors),
-        row_tuples(np.tile(placed, (k, 1))),
+        row_tuples(placed),
         row_tuples(unsure),
         row_tuples(shift),
         belief.gaussian,

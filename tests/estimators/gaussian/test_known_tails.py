@@ -60,7 +60,8 @@ def test_the_public_rows_show_counts():
 def test_a_law_of_counts_has_its_moments(mean, variance):
     """Binomial, Poisson and negative binomial: the law of the measured moments is the one in the middle."""
     frame = Frame((mean,), None, (1.0,))
-    law = list(drawn_counts(frame, SHAPE, np.zeros(1), np.array([[variance]])))[7 + 3]
+    lattice = np.array(SHAPE.origin), np.array(SHAPE.steps)
+    law = list(drawn_counts(frame, *lattice, np.zeros(1), np.array([[variance]])))[7 + 3]
     counts = np.unique(np.rint(np.concatenate([mean + law, mean - law])))
     assert (law**2).mean() == pytest.approx(variance, rel=0.02)
     assert np.isin(np.round(law, 6), np.round(np.abs(counts - mean), 6)).all()

@@ -1,0 +1,119 @@
+"""Odd rows that lie together in a component of a single column: to which side, how far, and how many.
+
+Counts to either side of each component show more of a crowd than those by length do: its own side has more rows than
+the other, and its mean was moved there. So the mean is known to be off to one side, by about so much. Made of released
+numbers, so this is free.
+"""
+
+import numpy as np
+
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._crowds import Crowds, likely_hits, posterior
+from pubpriv.estimators.mixture._fit_regions import side_edges
+from pubpriv.estimators.mixture._lattice import rows_of_column
+from pubpriv.estimators.mixture._misfit import Fit
+from pubpriv.estimators.mixture._tail_rows import CROWD, WIDTHS, DrawnRows, OddKinds
+from pubpriv.estimators.mixture.scaling import Scaling
+
+_SIZES = np.geomspace(0.5, 1.4, 5)
+"""Crowds may have so many times the rows that are expected by what lies outside: counts of these are noisy, and the law
+of odd rows is another one. Each is as likely beforehand."""
+
+_FINER = 3
+"""Each length at which a row may lie among those of a component is divided into so many: counts tell them apart."""
+
+_DRAWN = 60_000
+"""Rows of all components that are sorted, evenly drawn."""
+
+
+def crowds_to_sides(
+    scaling: Scaling, public: np.ndarray, last: Round, fit: Fit, drawn: DrawnRows, odd: OddKinds, clumped: float
+) -> Crowds:
+    """Tell where crowds may be in components of one column; see `Crowds.of`.
+
+    Args:
+        scaling: of the standard coordinates.
+        public: rows, on whose lattice rows are drawn.
+        last: the round.
+        fit: counts about its components, to either side.
+        drawn: rows that stand for odd ones.
+        odd: kinds of odd rows.
+        clumped: by how much more counts vary by sampling than those of independent rows.
+    """
+    places, sizes, prior = _cases(drawn, odd)
+    rows = _shares(scaling, public, last)[odd.widths].transpose(1, 0, 2)
+    share = odd.shares[:, None]
+    chances = []
+    for own, shares, counts in zip(_placed(scaling, last), rows, np.array(fit.sides), strict=True):
+        seen, within = counts[1:-1], shares[:, 1:-1]  # at the ends lie rows that are outside
+        kinds = (1 - share) * within[:1] + share * within
+        expected = kinds / kinds.sum(axis=1, keepdims=True)
+        expected = max(seen.sum(), 0.0) * (expected[:, None] + _changes(own, places, sizes))
+        variances = fit.sd**2 + np.maximum(expected, 0.0) * clumped
+        logs = -((seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2
+        chances.append(posterior(prior, logs))
+    clipped = np.clip(places, -last.radius, last.radius)
+    return Crowds(np.stack(chances), sizes * (clipped**2 - 1), 0.0 * sizes, sizes * clipped)
+
+
+def _cases(drawn: DrawnRows, odd: OddKinds) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give places (cases,), sizes (kinds, cases) and prior chances (kinds, cases); of the first there is no crowd."""
+    step = 2 * float(drawn.places[0]) / _FINER
+    lengths = step * (np.arange(_FINER * len(drawn.places)) + 0.5)
+    hits = np.repeat(likely_hits(odd), _FINER, axis=1)
+    places = np.repeat(np.concatenate([lengths, -lengths]), len(_SIZES))
+    each = np.repeat(np.hstack([hits, hits]), len(_SIZES), axis=1) / (2 * _FINER * len(_SIZES))
+    sizes = np.minimum(odd.crowds[:, None] * np.tile(_SIZES, 2 * len(lengths)), CROWD)
+    nowhere = np.zeros((len(sizes), 1))
+    return np.append(0.0, places), np.hstack([nowhere, sizes]), np.hstack([1 - each.sum(axis=1, keepdims=True), each])
+
+
+def _changes(own: tuple[float, float], places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Give what crowds change of the shares of a component's rows, (kinds, cases, regions) without those at the ends.
+
+    The model was made of the same rows: it has the mean and variance that a crowd makes.
+
+    Args:
+        own: where the component is in its frame, and how wide.
+        places: of crowds, in sds from its mean.
+        sizes: (kinds, cases) of crowds, as shares of its rows.
+    """
+    from scipy.special import ndtr
+
+    edges = (side_edges() - own[0]) / own[1]
+
+    def shares(place: np.ndarray, width: np.ndarray) -> np.ndarray:
+        return np.asarray(np.diff(ndtr((edges - place[..., None]) / width[..., None]), axis=-1))
+
+    size, plain = sizes[..., None], shares(np.zeros(1), np.ones(1))
+    width = 1 / np.sqrt(1 + sizes * (places**2 - 1))
+    others, crowd = shares(-sizes * places, width), shares(places + 0.0 * sizes, width)
+    return np.asarray((1 - size) * others + size * crowd - plain)
+
+
+def _placed(scaling: Scaling, last: Round) -> list[tuple[float, float]]:
+    """Tell where each component is in its frame, and how wide."""
+    frames = [scaling.standard(frame) for frame in scaling.cells(last.start).frames]
+    pairs = zip(frames, last.mixture.means, last.mixture.covariances, strict=True)
+    return [
+        (float((mean[0] - center[0]) * matrix[0, 0]), float(np.sqrt(own[0][0]) * matrix[0, 0]))
+        for (center, matrix), mean, own in pairs
+    ]
+
+
+def _shares(scaling: Scaling, public: np.ndarray, last: Round) -> np.ndarray:
+    """Give the shares (widths, k, regions) of rows that are so many times as wide as components, in their shells."""
+    model = scaling.undo(last.mixture)
+    weights, k = model.arrays[0], len(model.weights)
+    cells = scaling.cells(last.start)
+    frames = [scaling.standard(frame) for frame in cells.frames]
+    regions = len(side_edges()) + 1
+    found = []
+    for width in WIDTHS:
+        rows = scaling.apply(rows_of_column(model, public, _DRAWN // k, float(width)))
+        away = np.stack([(rows - center)[:, 0] * matrix[0, 0] for center, matrix in frames])
+        owner = np.argmax(np.array(cells.offsets)[:, None] - away**2 / 2, axis=0)
+        side = np.searchsorted(side_edges(), away[owner, np.arange(len(rows))])
+        counts = np.bincount(owner * regions + side, np.repeat(weights, _DRAWN // k), k * regions)
+        found.append(counts.reshape(k, regions) / (_DRAWN // k))
+    return np.stack(found)
