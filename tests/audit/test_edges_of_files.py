@@ -45,7 +45,9 @@ def test_nothing_is_caught_where_nothing_is_broken(layout):
 
 @pytest.mark.parametrize(
     # of the largest tables half of what a fast audit asks: all kinds come as near to what is declared
-    ("layout", "share"), [(FILE, 11), (FOLDER, 5), (LINES, 5)], ids=["file", "folder", "lines"]
+    ("layout", "share"),
+    [(FILE, 11), (FOLDER, 5), (LINES, 5)],
+    ids=["file", "folder", "lines"],
 )
 def test_every_kind_is_asked_of_every_layout(layout, share):
     """One finding a kind, each near the largest distance that is declared."""
