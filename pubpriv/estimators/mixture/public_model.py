@@ -1,8 +1,6 @@
 """Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
 
-import warnings
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +8,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import count_steps
 from pubpriv.estimators.mixture._count_clusters import count_clusters
 from pubpriv.estimators.mixture._linear import floored, one_thread
+from pubpriv.estimators.mixture._public_em import EM, Point
 from pubpriv.estimators.mixture._seeding import k_means
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.steps import step
@@ -130,65 +129,36 @@ def _fitted(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> tuple[
     their distance, and the other columns drown it.
     """
     kind, floor = setting
-    fitted = _climbed(rows, k, setting, n_init=n_init)
+    em = EM(rows, kind, floor)
+    fitted = em.climb(em.of_clusters(labels, k) for labels in _first_clusters(rows.tobytes(), rows.shape, k, n_init))
     if kind == "diag":
-        inside = np.sqrt(fitted.weights_ @ fitted.covariances_)
-        again = _climbed(rows, k, setting, **_clusters(rows / inside, rows, k, floor, n_init))
-        fitted = max(fitted, again, key=lambda model: float(model.score(rows)))
+        inside = np.sqrt(fitted.weights @ fitted.covariances)
+        again = em.climb([_clusters(rows / inside, rows, k, floor, n_init)])
+        fitted = max(fitted, again, key=em.likelihood)
     if kind == "full":
-        covariances = [floored(covariance, FLOOR) for covariance in fitted.covariances_]
+        covariances = [floored(covariance, FLOOR) for covariance in fitted.covariances]
     else:
-        variances = np.maximum(fitted.covariances_, FLOOR)
+        variances = np.maximum(fitted.covariances, FLOOR)
         covariances = [np.diag(np.broadcast_to(values, rows.shape[1])) for values in variances]
-    return fitted.weights_, fitted.means_, np.array(covariances)
-
-
-def _climbed(rows: np.ndarray, k: int, setting: _FitShape, **starts: Any) -> Any:
-    """scikit-learn's mixture of the rows."""
-    from sklearn.mixture import GaussianMixture
-
-    kind, floor = setting
-    model = GaussianMixture(k, covariance_type=kind, reg_covar=floor, random_state=0, **starts)
-    if "means_init" not in starts:
-        _start_as_before(model, rows)
-    with warnings.catch_warnings():
-        # few public rows: not converging, or repeated points, is expected and judged by likelihood
-        warnings.simplefilter("ignore")
-        return model.fit(rows)
-
-
-def _start_as_before(model: Any, rows: np.ndarray) -> None:
-    """Have scikit-learn's mixture start from clusters that it would else find anew: the same bits in less time.
-
-    They follow from rows, numbers and seed alone, whatever shapes and floors are tried.
-    """
-    if not hasattr(model, "_initialize"):  # its own business: a later version may do without, and takes longer
-        return
-    k, count, content = model.n_components, model.n_init, np.asarray(rows, dtype=np.float64).tobytes()
-    number = iter(range(count))
-
-    def start(seen: np.ndarray, *_: Any, **__: Any) -> None:
-        model._initialize(seen, np.eye(k)[_first_clusters(content, rows.shape, k, count)[next(number)]])
-
-    model._initialize_parameters = start
+    return fitted.weights, fitted.means, np.array(covariances)
 
 
 @lru_cache(maxsize=_FOLDS + 1)  # those of all folds, which each of the candidates asks for in turn
 def _first_clusters(content: bytes, shape: tuple[int, ...], k: int, count: int) -> list[np.ndarray]:
-    """Find the labels (m,) of each of `count` starts, of the bytes of float64 rows."""
+    """Find the labels (m,) of each of `count` starts, of the bytes of float64 rows, whatever is fitted from there."""
     from sklearn.cluster import KMeans
 
     rows, generator = np.frombuffer(content).reshape(shape), np.random.RandomState(0)
     return [KMeans(k, n_init=1, random_state=generator).fit(rows).labels_ for _ in range(count)]
 
 
-def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: int) -> dict[str, np.ndarray]:
+def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: int) -> Point:
     """A start with column variances: k-means clusters of the rows as they are `seen` in other units."""
     share = np.eye(k)[k_means(seen, k, n_init)]
     members = share.sum(axis=0) + 1e-9
     means = share.T @ rows / members[:, None]
     variances = np.maximum(share.T @ rows**2 / members[:, None] - means**2, 0.0) + floor
-    return {"weights_init": members / members.sum(), "means_init": means, "precisions_init": 1 / variances}
+    return Point(members / members.sum(), means, np.sqrt(1 / variances), variances)
 
 
 def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:

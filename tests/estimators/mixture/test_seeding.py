@@ -6,6 +6,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
 
 from pubpriv.estimators.mixture import public_model
+from pubpriv.estimators.mixture._public_em import EM, Point
 from pubpriv.estimators.mixture._seeding import allocate, k_means
 
 
@@ -19,20 +20,59 @@ def test_points_of_any_type_and_order_have_the_labels_of_the_same_numbers():
     assert k_means(np.asfortranarray(points, dtype=float), 3).tolist() == labels
 
 
+def climbed(rows, k, kind, floor, n_init):
+    """The public fit as `public_model` begins it."""
+    em, clusters = EM(rows, kind, floor), public_model._first_clusters(rows.tobytes(), rows.shape, k, n_init)
+    return em.climb(em.of_clusters(labels, k) for labels in clusters)
+
+
+def bits(made, alone):
+    """Whether a fit is scikit-learn's."""
+    pairs = {"weights": "weights_", "means": "means_", "covariances": "covariances_", "roots": "precisions_cholesky_"}
+    return all(getattr(made, name).tobytes() == getattr(alone, other).tobytes() for name, other in pairs.items())
+
+
 def test_public_fits_begin_as_scikit_learns_do_and_look_for_clusters_once(monkeypatch):
     """Of each shape the same bits as from scikit-learn alone; its first clusters are found anew for none of them."""
     rows = np.random.default_rng(5).standard_normal((40, 3)) + 2 * (np.arange(40) % 3)[:, None]
     fit, found = KMeans.fit, []
     monkeypatch.setattr(KMeans, "fit", lambda self, *rest: found.append(1) or fit(self, *rest))
     for kind in ("full", "diag", "spherical"):
-        made = public_model._climbed(rows, 3, (kind, 0.01), n_init=4)
+        made = climbed(rows, 3, kind, 0.01, n_init=4)
         alone = GaussianMixture(3, covariance_type=kind, reg_covar=0.01, random_state=0, n_init=4).fit(rows)
-        assert made.n_iter_ == alone.n_iter_
-        for name in ("weights_", "means_", "covariances_", "precisions_cholesky_"):
-            assert getattr(made, name).tobytes() == getattr(alone, name).tobytes()
+        assert bits(made, alone)
+        assert EM(rows, kind, 0.01).likelihood(made) == alone.score(rows)
     del found[:]
-    public_model._climbed(rows, 3, ("full", 0.04), n_init=4)
+    climbed(rows, 3, "full", 0.04, n_init=4)
     assert not found
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_public_fits_are_scikit_learns(kind):
+    """The same bits of rows that repeat, that are whole numbers, or fewer than there are columns; and from a start."""
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        k, d = generator.integers(1, 5, 2).tolist()
+        rows = generator.normal(size=(int(generator.integers(k + 1, 60)), d)) * generator.choice([0.1, 1, 10], d)
+        rows = (rows, np.rint(rows), np.repeat(rows, 3, axis=0))[seed % 3]
+        ours, theirs = climbed(rows, k, kind, 0.01, n_init=2), GaussianMixture(k, covariance_type=kind, reg_covar=0.01)
+        assert bits(ours, theirs.set_params(random_state=0, n_init=2).fit(rows)), seed
+        if kind == "diag":
+            start = Point(ours.weights[::-1], ours.means + 1, ours.roots * 2, ours.covariances)
+            given = {"weights_init": start.weights, "means_init": start.means, "precisions_init": (ours.roots * 2) ** 2}
+            again = theirs.set_params(n_init=1, **given).fit(rows)
+            np.testing.assert_allclose(EM(rows, kind, 0.01).climb([start]).means, again.means_, rtol=1e-9)
+
+
+def test_what_has_no_public_fit_is_refused():
+    """A single row, numbers that are not finite, and components without variance where there is no floor."""
+    for rows in (np.zeros((1, 2)), np.array([[0.0], [np.inf]])):
+        with pytest.raises(ValueError, match="finite"):
+            EM(rows, "full", 0.01)
+    for kind in ("full", "diag", "spherical"):
+        with pytest.raises(ValueError, match="without variance"):
+            EM(np.zeros((4, 2)), kind, 0.0).of_clusters(np.array([0, 0, 1, 1]), 2)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -40,8 +80,8 @@ def test_public_rows_of_any_order_have_the_fits_of_the_same_numbers(order):
     """Every other row of a table, or columns that lie one after another in memory."""
     rows = np.random.default_rng(6).standard_normal((60, 4)) + 3 * (np.arange(60) % 2)[:, None]
     seen = np.asarray(rows[::2], order=order)
-    made, alone = public_model._climbed(seen, 2, ("full", 0.01), n_init=2), GaussianMixture(2, reg_covar=0.01, n_init=2)
-    assert made.means_.tobytes() == alone.set_params(random_state=0).fit(seen).means_.tobytes()
+    made, alone = climbed(seen, 2, "full", 0.01, n_init=2), GaussianMixture(2, reg_covar=0.01, n_init=2)
+    assert made.means.tobytes() == alone.set_params(random_state=0).fit(seen).means_.tobytes()
 
 
 def test_groups_are_seeded_once_for_all_numbers_of_components(monkeypatch):
