@@ -83,6 +83,17 @@ LONG = (
 server keeps is early among them, for that grows with every test."""
 
 
+def pytest_configure(config):
+    """Folders of tests, and of what they start, lie in memory where there is room: to wait for a disk proves nothing.
+
+    Not those of tests that install whole environments or run browsers, which are large.
+    """
+    from helpers.room import where
+
+    if "not wheel" in config.option.markexpr and "TMPDIR" not in os.environ:
+        os.environ["TMPDIR"], tempfile.tempdir = where(), None
+
+
 @pytest.hookimpl(optionalhook=True)  # tests are also run without xdist
 def pytest_xdist_auto_num_workers():
     """One worker more than there are processors: for a good part of the time tests wait for servers."""
@@ -94,16 +105,18 @@ def pytest_xdist_make_scheduler(config, log):
     """Each file is one worker's, but for all tests that take the session's Prefect server: they are one worker's, too.
 
     Every worker would else start a server of its own, which takes twenty seconds; and they mostly wait for it, while
-    the others compute.
+    the others compute. So are files whose tests fork children: the server of these imports all libraries to begin with.
     """
-    from helpers.marked import take_the_server
+    from helpers.marked import take_children, take_the_server
     from xdist.scheduler import LoadFileScheduling
 
     class OneServer(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
             name = nodeid.removeprefix(f"{file}::").partition("[")[0]
-            return "a Prefect server" if name in take_the_server(config.rootpath / file) else file
+            if name in take_the_server(config.rootpath / file):
+                return "a Prefect server"
+            return "a fork server" if take_children(config.rootpath / file) else file
 
     return OneServer(config, log) if config.getoption("dist") == "loadfile" else None
 

@@ -88,8 +88,9 @@ def test_add_or_remove_sensitivity_of_a_gram(monkeypatch):
     """Half of what replacing a record can move."""
     right = LiftedGram.squared_distance
     monkeypatch.setattr(LiftedGram, "squared_distance", property(lambda self: right.fget(self) / 2))
-    # noise stays what it was: mu = 1.94 where 1.41 is claimed is missed once in a thousand times with `RUNS` answers
-    assert not attacked("LiftedGram, one region", 3 * RUNS).holds
+    # noise stays what it was: mu = 1.94 where 1.41 is claimed is missed once in a thousand times with `RUNS` answers,
+    # and once in 10^10 with twice as many: three standard errors to spare become more than six
+    assert not attacked("LiftedGram, one region", 2 * RUNS).holds
 
 
 def test_a_lost_root_of_two_in_the_noise(monkeypatch):
@@ -132,7 +133,8 @@ def test_a_release_without_its_noise(kind, monkeypatch):
         return right(self, label, part, math.isqrt(sd * sd // 2), size)
 
     monkeypatch.setattr(OperatingSystemNoise, "draw", draw)
-    finding = _canary._through_the_door(5, 1_000, 0)
+    # noise that is the same is the same in two small releases; only a wrong scale takes many answers to tell
+    finding = _canary._through_the_door(*((5, 1_000) if kind == "a lost root of two" else (2, 100)), 0)
     assert not finding.holds
     assert ("same noise" in finding.detail) == (kind != "a lost root of two")
 

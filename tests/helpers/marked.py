@@ -1,4 +1,4 @@
-"""Which tests have the mark of the session's Prefect server, by the text of their files."""
+"""Which tests take the session's Prefect server, or children of its fork server, by the text of their files."""
 
 import ast
 from functools import cache
@@ -19,3 +19,10 @@ def take_the_server(file: Path) -> frozenset[str]:
     whole = marked(*(each for each in statements if isinstance(each, ast.Assign)))
     tests = [each for each in statements if isinstance(each, ast.FunctionDef)]
     return frozenset(each.name for each in tests if whole or marked(*each.decorator_list))
+
+
+@cache
+def take_children(file: Path) -> bool:
+    """Whether the tests of a file take processes from `helpers.forks`."""
+    text = file.read_text(encoding="utf-8")
+    return any(f"from helpers.{names}" in text for names in ("forks import", "jobs import", "seeded import killed"))

@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from helpers.forks import processes
-from helpers.marked import take_the_server
+from helpers.marked import take_children, take_the_server
+from helpers.seeded import killed
 
 
 def _loaded(names):
@@ -27,3 +28,11 @@ def test_the_scheduler_knows_who_takes_the_server(request, marked):
     tests = [item for item in request.session.items if bool(item.get_closest_marker("prefect")) == marked]
     for item in tests:
         assert (item.originalname in take_the_server(item.path)) == marked, item.nodeid
+
+
+def test_the_scheduler_knows_who_forks_children(request):
+    """Whose module has anything of what forks: the server's context, whole jobs, a run that is killed."""
+    files = {item.path: vars(item.module).values() for item in request.session.items}
+    for file, values in files.items():
+        jobs = any(getattr(value, "__module__", "") == "helpers.jobs" for value in values)
+        assert (jobs or any(value is each for value in values for each in (processes, killed))) == take_children(file)
