@@ -149,7 +149,7 @@ def test_a_column_is_of_groups_or_of_the_estimate(tmp_path):
     path = written(tmp_path / "t.parquet", a=[1.0, 2.0], region=[1, 2], who=[1, 2])
     with pytest.raises(InvalidInput, match="cannot be a column of the estimate"):
         pp.PrivateTable.open(path, ["a", "region"], by=REGION)
-    with pytest.raises(InvalidInput, match="no id"):
+    with pytest.raises(InvalidInput, match="or an id"):
         pp.PrivateTable.open(path, ["a"], person="region", by=REGION)
     with pytest.raises(InvalidInput, match="missing"):
         pp.PrivateTable.open(path, ["a"], by=ByCategory("area", ("1",)))
