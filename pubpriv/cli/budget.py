@@ -362,7 +362,7 @@ def _report(
     for line in statement.get("promised", ()):
         out(line)
     if "period" in statement:
-        out(f"rows of {statement['period']} alone" if statement["period"] else "all rows: it counts in every period")
+        out(f"only rows of {statement['period']}" if statement["period"] else "all rows: it counts in every period")
     rows = [
         [row["label"], row["question"], for_people(row["cost"]), row["at"][:19], row["user"]]
         for row in statement["charges"]

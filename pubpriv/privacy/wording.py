@@ -176,8 +176,8 @@ def guess_in_short(
     if guess is None:
         return ""
     return (
-        "Who knows all else in the table, and holds two possibilities for equally likely, finds the right one with a "
-        f"probability of at most {_rounded_up(guess)}; 50% is chance."
+        "Somebody who knows everything else in the table, and considers two possibilities equally likely, finds the "
+        f"right one with a probability of at most {_rounded_up(guess)}; 50% is chance."
     )
 
 
@@ -185,21 +185,21 @@ def _attacked(by_this: str, by_all: str | None) -> list[str]:
     """Sentences on how often an attacker can be right: from everything shown, and from this release alone."""
     alone = (
         "Suppose that somebody knows every other record, all settings of this release and everything that other "
-        "releases have published, and that after all of that one record could still be either of two, as likely as "
-        "each other. The numbers of this release then let them pick the right one with a probability of at most "
+        "releases have published, and that one record could then still be either of two, which are equally likely. "
+        "The numbers of this release let them pick the right one with a probability of at most "
         f"{by_this}; 50% would be pure chance."
     )
     if by_all is None:
         return [alone]
     together = (
         "Suppose that somebody knows every other record, all settings and everything on this page, and that without "
-        "any release one record could be either of two, as likely as each other. They can pick the right one with a "
+        "any release one record could be either of two, which are equally likely. They can pick the right one with a "
         f"probability of at most {by_all}; 50% would be pure chance. This is the figure of the dataset's whole budget, "
         "as it is now: the page shows what other releases spent, which may follow from their answers."
     )
     share = (
-        "The numbers of this release have a share of that: to somebody for whom the two are as likely as each other "
-        f"after all other releases, its settings among what they know, they give at most {by_this}."
+        "The numbers of this release account for a part of that: to somebody who knows all other releases and the "
+        f"settings of this one, and still considers the two equally likely, they give at most {by_this}."
     )
     return [together, share]
 
