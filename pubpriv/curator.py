@@ -1,8 +1,8 @@
-"""THE DOOR: the one place where private rows are asked and answers leave.
+"""THE DOOR: the only place where questions are asked of private rows and answers are released.
 
 `Curator.release` is the only function of the project through which a number computed from private rows gets
-out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is asked, with proofs) and
-`data.scan` (exact totals) beside it.
+out. Read it together with `privacy.ledger` (what is paid), `data.questions` (what is asked, with proofs) and
+`data.scan` (exact totals).
 """
 
 import secrets
@@ -39,7 +39,7 @@ from pubpriv.privacy.statement import Statement
 
 @dataclass(frozen=True)
 class Answer:
-    """A published answer: the stored question, its values as floats, and nothing else; what is made of it is free."""
+    """A published answer: the stored question and its values as floats; anything computed from it is free."""
 
     label: str
     question: Any
@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class RunHandle:
-    """How a task on another thread or machine finds an open run: names and paths, no rows, no password.
+    """Names and paths by which a task on another thread or machine finds an open run; no rows, no password.
 
     Attributes:
         ledger: URL without a password, or the name of the environment variable that holds the URL.
@@ -62,7 +62,7 @@ class RunHandle:
     scheduler: str | None = None
 
     def open(self, executor: Executor | None = None) -> "Curator":
-        """Return the curator of this run; close it with `Curator.leave` when the task ends."""
+        """Return a curator of this run; call `Curator.leave` at the end of the task."""
         if executor is None and self.scheduler is not None:
             executor = Cluster(self.scheduler)
         return Curator._enter(self, executor)
@@ -70,33 +70,33 @@ class RunHandle:
 
 @dataclass(frozen=True)
 class SimulationHandle:
-    """A simulated curator of this process, by a random token."""
+    """A random token for a simulated curator of this process."""
 
     token: str
 
     def open(self, executor: Executor | None = None) -> "Curator":  # noqa: ARG002 - same shape as RunHandle.open
-        """Return the curator itself: simulations stay in the process that made them."""
+        """Return the curator itself, since simulations stay in their process."""
         return _SIMULATIONS[self.token]
 
 
-_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()  # weak: rows go when their curator does
+_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()  # weak: frees rows with their curator
 
 
 class Curator(Confined):
-    """One run: a private table, a ledger that is charged before every look, and noise from the system.
+    """One run: a private table, a ledger that is charged before rows are read, and noise from the system.
 
     Args:
         private: the table.
-        ledger: where the dataset is registered.
-        dataset: its name there. A dataset registered without a table is bound to this one.
+        ledger: the ledger in which the dataset is registered.
+        dataset: name of the dataset. A dataset registered without a table is bound to this one.
         budget: the run's whole allotment, or its text (`zcdp:0.5`); it is held at once, before anything is read.
-        release_id: name of the run; default: a new one. The same id again resumes it, and replays answers for nothing.
-        executor: where blocks are scanned; default: threads.
-        rows_per_person: where the unit of the dataset is a person: how many rows of each count in full, all rows being
-            shared in; `auto`: chosen by released sizes.
+        release_id: name of the run; default: a new one. An existing id resumes its run and replays answers for free.
+        executor: executor that scans blocks; default: threads.
+        rows_per_person: if the unit of the dataset is a person: as how many rows each person counts at most (more rows
+            share that weight); `auto`: chosen from released sizes.
 
     Raises:
-        InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
+        InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, an invalid id.
         SpecMismatch: a table bound elsewhere, columns not declared, an id opened with another budget or another table.
         BudgetExceeded: no room for the hold; nothing is held.
     """
@@ -122,7 +122,7 @@ class Curator(Confined):
         private = as_begun(private, run, release_id)
         most = check_unit(terms, rows_per_person, private.period, allotment)
         run.open(allotment, private.period or None)
-        new = run.begun() is None  # what a resumed run will be asked may be answered already
+        new = run.begun() is None  # a resumed run may have answers already
         kept = RecordedRun(ledger, run, table=private, new=new)
         noise = DrawnAhead(OperatingSystemNoise()) if new else OperatingSystemNoise()
         self._assemble(private, kept, noise, executor, terms, most)
@@ -141,17 +141,17 @@ class Curator(Confined):
         rows_per_person: int | str = 1,
         groups: tuple[ByCategory, Any] | None = None,
     ) -> "Curator":
-        """Return the same questions over rows in memory with seeded noise: NOT private, and it says so.
+        """Return a curator for rows in memory with seeded noise: NOT private, and its statement says so.
 
         Args:
             rows: (n, d) array.
-            budget: allotment; enforced, and recorded nowhere.
-            seed: of the simulated noise; each draw depends on it and on the question's label alone.
-            columns: names; under `log1p(x)` the array holds x, which is mapped here; default x0, x1, ...
-            executor: where blocks are scanned; default: threads.
-            persons: (n,) integers, whose row it is; None: the unit is a row.
+            budget: allotment, which is enforced but not recorded.
+            seed: seed of the simulated noise; each draw depends only on it and on the question's label.
+            columns: names; for `log1p(x)` the array must contain x, which is mapped here; default x0, x1, ...
+            executor: executor that scans blocks; default: threads.
+            persons: (n,) integers that say whose row it is; None: the unit is a row.
             rows_per_person: see `Curator`.
-            groups: of the rows, and the category of each; None: there are none.
+            groups: groups of the rows, and the category of each row; None: there are none.
         """
         table = ArrayTable.of(rows, columns, persons, groups)
         terms = None if persons is None else PersonTerms(("person",))
@@ -165,11 +165,11 @@ class Curator(Confined):
 
     @classmethod
     def _enter(cls, handle: RunHandle, executor: Executor | None) -> "Curator":
-        """The curator of a run that is there; a handle is believed no more than what it was made from.
+        """The curator of an existing run; the contents of the handle are checked like arguments of a new curator.
 
         Raises:
-            InvalidInput: no such ledger, dataset or run; no private table.
-            SpecMismatch: a table or columns that the dataset does not declare, or another table than the run's.
+            InvalidInput: no such ledger, dataset or run; not a private table.
+            SpecMismatch: a table or columns that the dataset does not declare, or not the table of the run.
         """
         from pubpriv.privacy.ledger import Ledger
 
@@ -179,7 +179,7 @@ class Curator(Confined):
             table = made_again(handle.table, terms, handle.dataset, executor, ledger.periods(handle.dataset))
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
-            run.bill()  # it is there; a closed one answers what it answered
+            run.bill()  # fails if there is no such run; a closed run replays its answers
             table = as_begun(table, run, handle.release_id)
         except BaseException:
             ledger.close()
@@ -197,17 +197,17 @@ class Curator(Confined):
 
     @property
     def size(self) -> Size:
-        """How many rows questions count: n where that is public, else as this run released it."""
+        """Number of rows that questions count: n if it is public, else as this run released it."""
         return self._unit.size
 
     @property
     def n_rows(self) -> int:
-        """`size.rows`: what drivers plan with."""
+        """`size.rows`, which drivers use for plans."""
         return self.size.rows
 
     @property
     def asks_of_one_row(self) -> bool:
-        """Tell whether questions that are no sums over rows are taken: not of rows of a period that are no person's."""
+        """Whether questions that are not sums over rows are accepted: not for a period if the unit is a row."""
         return self._unit.asks_of_one_row
 
     @property
@@ -217,12 +217,12 @@ class Curator(Confined):
 
     @property
     def groups(self) -> ByCategory | None:
-        """Groups of the table's rows; None: none."""
+        """Groups of the table's rows; None: there are none."""
         return self._table.by  # type: ignore[no-any-return]
 
     @property
     def handle(self) -> RunHandle | SimulationHandle:
-        """What a task needs to find this run. It asks in this one's place, so nothing is kept back here."""
+        """Handle by which a task enters this run; notes are stored first, because the task continues from them."""
         self._run.keep()
         stop_drawing(self._noise)
         return self._handle
@@ -233,10 +233,10 @@ class Curator(Confined):
         return self._run.allotment
 
     def check_public(self, public: Any) -> None:
-        """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
+        """Refuse public rows that are, or were read from, a private table of any dataset in the ledger.
 
         Raises:
-            InvalidInput: it shares files with a private table; of rows in memory nothing is known.
+            InvalidInput: they share files with a private table; rows in memory cannot be checked.
         """
         if (source := source_of(public)) is not None:
             self._run.refuse_private(source)
@@ -249,19 +249,19 @@ class Curator(Confined):
         Args:
             method: `mixture`, `gaussian`, ...; each may begin once in a run.
             configuration: settings that shape the questions (JSON data).
-            public: the public rows, or the hash (hex digits) of rows that came from no file.
-            budget: what the method may spend, in the kind of the run; None: all that is left.
+            public: the public rows, or the hash (hex digits) of rows that did not come from a file.
+            budget: budget of the method, of the run's kind; None: all that is left.
 
-        Where the unit is a person, the run first asks how many persons and rows there are, for 3% of its allotment.
+        If the unit is a person, the run first asks how many persons and rows there are, for 3% of its allotment.
 
         Returns:
             The share, to be split over steps. Beginning again returns the same share.
 
         Raises:
-            InvalidInput: see `check_public`; or a text that is no hash.
+            InvalidInput: see `check_public`; or a text that is not a hash.
             SpecMismatch: this run began the method with other settings, other public rows or another table.
             RunClosed: the run is closed and never began this method.
-            BudgetExceeded: less is left than was asked for.
+            BudgetExceeded: less is left than `budget`.
         """
         self.check_public(None if isinstance(public, str) else public)
         sha256 = hash_of(public)
@@ -273,8 +273,8 @@ class Curator(Confined):
         """Check whole plans before the first charge: every question fits the table, and those of a plan fit the run.
 
         Args:
-            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come. Where frames
-                lie does not matter here, so each question is tried on odd records when it is released.
+            plans: all plans to which answers may lead, with questions of the sizes, shapes and prices to come. Their
+                frames may be placeholders; each real question is tried on hostile records when it is released.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
@@ -287,7 +287,7 @@ class Curator(Confined):
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
 
     def expect(self, questions: Sequence[Question]) -> None:
-        """Tell what is likely asked: its noise, of public scales and sizes, is drawn meanwhile."""
+        """Announce questions that are likely to follow, so that their noise is drawn meanwhile."""
         expect_draws(self._noise, (draw for question in questions for draw in draws_of(self._as_asked(question))))
 
     def release(self, question: Question, label: str) -> Answer:
@@ -299,32 +299,32 @@ class Curator(Confined):
 
         Raises:
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
-            PrivateStepFailed: after the charge; one fixed text whatever happened.
-            Unavailable: after it too, if table or cluster are out of reach; see `failure_of_scan`.
+            PrivateStepFailed: after the charge; with the same text for every failure.
+            Unavailable: also after the charge, if table or cluster are out of reach; see `failure_of_scan`.
 
-        Privacy: a Gaussian mechanism at `question.squared_distance`, but for failures that its event has, in a pure
-        run a radial one (`Radial`), and a pure one for a `Selection`; it is charged before rows are opened, the charge
-        stays, and at most one answer is ever published for it.
+        Privacy: a Gaussian mechanism at `question.squared_distance`, except for failures that its event states; in a
+        pure run a radial mechanism (`Radial`), and for a `Selection` a pure one. It is charged before rows are opened,
+        the charge stays, and at most one answer is ever published for it.
         """
-        # 1 price: exact, from the question's own integers, once it is known to fit the table
+        # 1 price: exact, from the question's own integers, after checking that it fits the table
         question = self._as_asked(question)
         event = event_of(question)
-        # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
+        # 2, 3 replay: an existing answer under this label is returned with its question, at no cost
         stands = self._run.find(label)
         if stands is None or stands.answer is None:
             self._try(question)
-            self._table.chunks()  # the table is there and has n rows, or nothing is spent
-            # 4 charge: committed before the look; a charge without an answer gives back its stored question
+            self._table.chunks()  # nothing is spent unless the table exists and has n rows
+            # 4 charge: committed before rows are read; a charge without an answer returns its stored question
             stands = self._run.charge(label, to_json(question), event)
-        asked = question_of(stands, label)  # priced again: anybody may have written into the ledger
+        asked = question_of(stands, label)  # priced again: the ledger may have been tampered with
         answer = stands.answer
         if answer is None:
             if asked != question:
-                # planted, or stored by another version: it is checked as what is asked now was
+                # planted, or stored by another version: checked like the question that was asked now
                 self._unit.check_stored(asked)
                 self._try(checked(asked, len(self.columns)))
             attempt = stands.attempt
-            # 5 scan, 6 noise; 7 publish: insert unless an answer is there, and read back; only that leaves
+            # 5 scan, 6 noise; 7 publish: insert unless there is an answer, and read it back; only that is released
             read_back = without_trace(lambda: self._run.publish(label, attempt, self._look(asked, label)))
             answer = answer_to(asked, read_back, label)
         # 8 return, rescaled
@@ -332,7 +332,7 @@ class Curator(Confined):
         return Answer(label, self._unit.answered(asked), asked.values(integers))
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
-        """Noisy integers of one question. What fails in here says nothing but what can be seen from outside."""
+        """Noisy integers of one question. A failure in here reveals only what can be seen from outside."""
         try:
             with drawn_beside(self._noise, label, draws_of(question)) as draw, giving_way(self._noise, self._executor):
                 totals = scan(self._source(question), question, self._executor, not self._noise.private)
@@ -344,22 +344,21 @@ class Curator(Confined):
         raise failure_of_scan(self._table, self._executor)
 
     def _try(self, question: Question) -> None:
-        """A question that fits the table has room, and fails on no record; InvalidInput if not."""
+        """Check that totals have room for a question, and that it fails on no record; InvalidInput if not."""
         check_room(question, self._unit)
         check_groups_asked(question, self.groups)
         rehearse(question, len(self.columns))
         check_places(question, len(self.columns))
 
     def _as_asked(self, question: Question) -> Question:
-        """The question in the unit of the dataset, under the law of this run's noise, checked."""
+        """Check the question, and wrap it for the unit of the dataset and the law of this run's noise."""
         return checked(self._unit.asked(question), len(self.columns), self.budget.noise_law)
 
     def settled(self, label: str, step: Callable[[], Any]) -> Any:
-        """Return what a step makes of public rows and released answers; in a resumed run, what it made the first time.
+        """Return the result of a step on public rows and released answers; a resumed run returns the first result.
 
-        Floating point differs from machine to machine. So what is computed between questions is written down, with the
-        next charge, and later runs go on from that: `step`, which makes a public value (`data.codec`), is called once a
-        label.
+        Floating point differs between machines. So results between questions are stored with the next charge, and a
+        resumed run continues from them: `step`, which returns a public value (`data.codec`), is called once per label.
         """
         known = self._run.noted(label)
         if known is None:
@@ -368,17 +367,17 @@ class Curator(Confined):
         return public_value_of(known)
 
     def statement(self) -> Statement:
-        """Return what this run has charged so far, for reports: labels, question kinds, prices, guarantee."""
+        """Return the charges of this run so far, for reports: labels, kinds of questions, prices, guarantee."""
         return self._run.statement()
 
     def close(self, reason: str = "finished") -> None:
-        """End the run: what was held and not charged returns to the dataset; answers can still be replayed."""
+        """End the run: the rest of its hold returns to the dataset; answers can still be replayed."""
         self._source = self._unit.source(remembered=False)
         stop_drawing(self._noise)
         self._run.close(reason)
 
     def leave(self) -> None:
-        """Let go of the ledger without closing the run; for tasks that entered by a handle."""
+        """Release the ledger without closing the run, for tasks that entered by a handle."""
         self._source = self._unit.source(remembered=False)
         stop_drawing(self._noise)
         self._run.leave()
@@ -387,7 +386,7 @@ class Curator(Confined):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close a run that is done, or that was refused before it asked anything; one that broke stays open."""
+        """Close a run that is done, or was refused before it asked anything; after other failures it stays open."""
         if kind is None or issubclass(kind, NoAnswer):
             self.close()
             return

@@ -1,22 +1,22 @@
-"""Everything pubpriv raises on purpose.
+"""All errors that pubpriv raises on purpose.
 
 ::
 
     PubPrivError                 exit code of the command line
     ├── InvalidInput             2   bad input or configuration; nothing was spent
     │   ├── SpecMismatch         2   a release id, or a dataset, used with other settings
-    │   ├── BooksClosed          2   books that go on in another ledger, or a run of theirs
+    │   ├── BooksClosed          2   books that are continued in another ledger, or a run of them
     │   └── RunClosed            2   a charge on a run that was closed
     ├── BudgetExceeded           3   the hold or the cap has no room
-    ├── NoAnswer             4   the rows gave none; what was asked is paid for
+    ├── NoAnswer                 4   the answers allow no estimate; they are paid for
     ├── Unavailable              5   ledger, table or cluster out of reach; safe to retry
     ├── LedgerViolation          6   the ledger contradicts itself
     └── PrivateStepFailed        1   a defect: something failed after rows were opened
 
 Every message says what is wrong, where, and what to do. None depends on the values of private rows:
-errors raised before a charge know public configuration only, `NoAnswer` knows released answers, and whatever else
-fails after a charge becomes `PrivateStepFailed`, whose text is always the same, or `Unavailable` where table or cluster
-do not answer when they are asked once more.
+errors before a charge use only public configuration, and `NoAnswer` uses released answers. Every other failure after a
+charge becomes `PrivateStepFailed`, whose text is always the same, or `Unavailable` if table or cluster do not answer
+when they are checked once more.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ class InvalidInput(PubPrivError, ValueError):
 
 
 class SpecMismatch(InvalidInput):
-    """A name that is bound to other settings: a release id, a dataset, a table."""
+    """A release id, a dataset or a table that is already bound to other settings."""
 
 
 class RunClosed(InvalidInput):
@@ -47,15 +47,15 @@ class RunClosed(InvalidInput):
 
 
 class BooksClosed(InvalidInput):
-    """A ledger whose books are closed and go on in another one; or a run of closed books, which is in their archive."""
+    """A ledger whose books are closed and continued in another one, or a run of closed books, kept in their archive."""
 
 
 class BudgetExceeded(PubPrivError):
     """A hold or charge for which there is no room. Nothing was read, nothing was spent.
 
     Attributes:
-        spent, held, requested, remaining: amounts (`privacy.budgets.Amount`) of whatever had no room, the
-            dataset or the run, in its currency; None where the ledger did not raise it.
+        spent, held, requested, remaining: amounts (`privacy.budgets.Amount`) of the dataset or the run that had no
+            room, in its currency; None if the error is not from the ledger.
     """
 
     exit_code = 3
@@ -74,16 +74,16 @@ class BudgetExceeded(PubPrivError):
 
 
 class NoAnswer(PubPrivError):
-    """What was asked is paid for, and the answers say that there is nothing to estimate from: a result, and no defect.
+    """The released answers allow no estimate. The questions are paid for, and this is a result, not a defect.
 
-    It follows from released answers alone. Asking again under the same release id gives the same, at no cost.
+    It follows from released answers alone. The same release id gives the same error again, at no cost.
     """
 
     exit_code = 4
 
 
 class Unavailable(PubPrivError):
-    """Ledger, table or cluster cannot be reached now. What was paid stays paid; retrying is safe."""
+    """Ledger, table or cluster cannot be reached now. Charges are kept; retrying is safe."""
 
     exit_code = 5
 
@@ -95,7 +95,7 @@ class LedgerViolation(PubPrivError):
 
 
 class PrivateStepFailed(PubPrivError):
-    """Something failed between a charge and its answer. The text is fixed, whatever the cause."""
+    """Something failed between a charge and its answer. The text is the same for every cause."""
 
     TEXT = (
         "a private step failed after it was paid for; its charge is kept. Check that the table can be read "
@@ -107,17 +107,17 @@ class PrivateStepFailed(PubPrivError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of some public names that a misspelt one may stand for; None: none is near."""
+    """Return the public name that a misspelt name probably means, or None."""
     known = {each.lower(): each for each in names}
     near = get_close_matches(name.lower(), known, n=1)
     return known[near[0]] if near else None
 
 
 def without_trace(action: Callable[[], _T]) -> _T:
-    """Do what sees exact totals or unpublished answers; what it raises, Ctrl-C too, leaves alone.
+    """Run code that has exact totals or unpublished answers; its exceptions, also Ctrl-C, lose traceback and causes.
 
-    A trace keeps the variables of each function that it came through, and what an exception was raised from, or while
-    it was handled, keeps more: a database's error has what was to be written. Reporters of crashes write these down.
+    A traceback keeps the variables of each function on its way, and causes and contexts keep more: a database's error
+    contains the values that were to be written. Crash reporters record these.
     """
     try:
         return action()

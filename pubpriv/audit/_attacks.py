@@ -1,4 +1,4 @@
-"""Neighbouring tables that differ as much as a question lets them, for every kind of question.
+"""Neighbouring tables whose totals differ as much as possible, for every kind of question.
 
 Records have two columns; regions are cut at x0 = 0, about a western and an eastern point, with radius 1. A record
 two radii from its region's point is clipped onto the ball's surface, where it adds the most.
@@ -34,7 +34,7 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 
 CLAIM = Fraction(4)
-"""mu^2 of every question that is attacked: at mu = 2 as many runs bound mu most closely in proportion."""
+"""mu^2 of every attacked question: at mu = 2 a given number of runs bounds mu with the smallest relative error."""
 
 _GROUND = Frame((0.0, 0.0))
 HALVES = NearestPoint(_GROUND, (WEST, EAST), (0, 1))
@@ -50,7 +50,7 @@ _NOWHERE = (float("nan"), 0.0)
 class Attack:
     """A question and two neighbours: `old` in one table is replaced by `new` in the other.
 
-    Where the unit is a person, `visits` says how many such rows that person has in the one and in the other.
+    If the unit is a person, `visits` has the person's number of such rows in the one table and in the other.
     """
 
     name: str
@@ -60,11 +60,11 @@ class Attack:
     visits: tuple[int, int] | None = None
 
     def sides(self, seed: int, question: Question | None = None) -> list[Totals]:
-        """Scan the neighbours: forty bystanders, and the one record or person in which they differ.
+        """Scan the neighbours: forty other records, and the one record or person in which they differ.
 
         Args:
-            seed: of the bystanders.
-            question: the attack's own, or the same under another law of noise.
+            seed: seed of the other records.
+            question: the attack's own question, or the same under another law of noise.
         """
         question = question or self.question
         bystanders = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
@@ -80,12 +80,12 @@ class Attack:
 
 
 def attacks() -> list[Attack]:
-    """Build one or more attacks on every kind of question, by the product as it is now."""
+    """Build one or more attacks on every kind of question."""
     return [make() for make in _MAKERS]
 
 
 def attacks_on_rows() -> list[Attack]:
-    """Those on questions of tables whose unit is a row."""
+    """Build the attacks on questions whose unit is a row."""
     return [attack for attack in attacks() if attack.visits is None]
 
 
@@ -181,7 +181,7 @@ _MAKERS: tuple[Callable[[], Attack], ...] = (
 def _apart(question: LiftedGram) -> tuple[tuple[float, float], tuple[float, float]]:
     """Two records of one region whose images are furthest apart: at the cosine -wS^2 / (2 wM^2 R^2).
 
-    They lie to both sides of the first axis, so that they differ off the diagonal of their second moments.
+    They lie on both sides of the first axis, so that their second moments differ off the diagonal.
     """
     parts = question.parts
     moment, radius = squared_weight(parts["diagonal"]), parts["sum"].bound if "sum" in parts else 1

@@ -1,11 +1,11 @@
-"""The best attack on a mechanism, end to end: does it tell neighbours apart better than was paid for?
+"""The best attack on a mechanism, end to end: does it distinguish neighbours better than the price allows?
 
 For neighbours D and D' the likelihood ratio of Gaussian answers is a line: the score sum_k Delta_k answer_k / sd_k^2.
 Its true positives against its false positives give mu >= Phi^-1(TPR) - Phi^-1(FPR) for every threshold, if the
-mechanism is mu-GDP. The threshold is picked on one half of the runs; Clopper-Pearson bounds of both rates on the
-other half make a lower bound of mu that is above the truth once in a million audits, all attacks together.
+mechanism is mu-GDP. The threshold is chosen on one half of the runs; Clopper-Pearson bounds of both rates on the
+other half give a lower bound of mu that is too high once in a million audits, for all attacks together.
 
-Audited in mu and not in epsilon: at delta = 1e-5 a lower bound of epsilon is blind to a lost factor of sqrt(2).
+The audit bounds mu, not epsilon: at delta = 1e-5 a lower bound of epsilon would not reveal a lost factor of sqrt(2).
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,13 +29,13 @@ from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale
 from pubpriv.privacy.units import UNIT
 
 _FALSE_ALARM = 1e-6
-"""How likely a whole audit may blame a sound product."""
+"""Probability that a whole audit reports a violation of a correct product."""
 
 _BOUNDS = 2 * 20
-"""Rates that one audit bounds, at most: two for each attack."""
+"""Most rates that one audit bounds: two for each attack."""
 
 _POWER = 0.7
-"""An attack that finds less than this part of what is claimed is called weak."""
+"""An attack that finds less than this part of the claim is called weak."""
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
@@ -50,8 +50,8 @@ def _attacked(attack: Attack, runs: int, seed: int) -> Finding:
 
     Args:
         attack: the question and its neighbours.
-        runs: answers on each side.
-        seed: of the bystanders; the noise is the system's and has none.
+        runs: number of answers on each side.
+        seed: seed of the other records; the noise is the system's, without a seed.
     """
     question = attack.question
     sides = attack.sides(seed)
@@ -62,17 +62,17 @@ def _attacked(attack: Attack, runs: int, seed: int) -> Finding:
 
 
 def _through_the_door(releases: int, pairs: int, seed: int) -> Finding:
-    """Attack counts through `Curator.release` with a ledger on disk; claimed: what the ledger was charged an answer.
+    """Attack counts through `Curator.release` with a ledger on disk, against the price in the ledger per answer.
 
     A release costs some milliseconds and counts many regions, so it is attacked in many places at once. In D a record
-    lies in the first region of each pair; moving one of them to the second makes a neighbour, and only the pair's own
-    two counts tell them apart. In the other table all records are moved: what a pair's counts say of its record is
-    what they would say in its neighbour of D, and with independent noise each pair is an answer of its own.
+    lies in the first region of each pair; moving one of them to the second makes a neighbour, which only the pair's two
+    counts distinguish from D. In the other table all records are moved: the counts of a pair have the same law as in
+    the pair's own neighbour of D, and since noise is independent, each pair counts as an answer of its own.
 
     Args:
-        releases: on each side.
-        pairs: of regions.
-        seed: of the bystanders, who lie in any region.
+        releases: number of releases on each side.
+        pairs: number of pairs of regions.
+        seed: seed of the other records, which lie in any region.
     """
     centers = np.arange(2.0 * pairs)
     points = tuple((float(center), 0.0) for center in centers)
@@ -86,7 +86,7 @@ def _through_the_door(releases: int, pairs: int, seed: int) -> Finding:
             curator = place.enter("canary", ZeroConcentratedDP(10**5))
             answers = [curator.release(question, f"canary-{number}").values["count"] for number in range(releases)]
             charged = place.ledger.run(DATASET, "canary").bill().state.spent.main
-        # what the bystanders add is the same on both sides
+        # the other records add the same on both sides
         around = counts - (np.arange(2 * pairs) % 2 == moved)
         scores.append(np.concatenate([np.diff((answer - around).reshape(-1, 2), axis=1)[:, 0] for answer in answers]))
         noise.update((answer - counts).tobytes() for answer in answers)
@@ -99,7 +99,7 @@ def _through_the_door(releases: int, pairs: int, seed: int) -> Finding:
 
 
 def _charged_mu(question: Question) -> float:
-    """Price one answer in a ledger under (epsilon, delta), as mu."""
+    """Price of one answer in an (epsilon, delta) ledger, as mu."""
     paid = ApproximateDP(1, Fraction(1, 10**6)).price(event_of(question))
     return float(np.sqrt(paid.main / UNIT))
 
@@ -131,7 +131,7 @@ class _LinearScore:
 
 @dataclass(frozen=True)
 class _PathScore:
-    """Sum over the steps of a bisection: each step's threshold follows from the answers before it."""
+    """Score of a bisection: sum over its steps, whose thresholds follow from earlier answers."""
 
     question: Bisection
     first: np.ndarray
@@ -149,7 +149,7 @@ class _PathScore:
 
 @dataclass
 class _Stock:
-    """Hands out slices of large draws: a draw of the product's own source costs less by the thousand."""
+    """Slices of large draws of the product's own source, which are cheaper per number."""
 
     source: NoiseSource
     runs: int
@@ -183,7 +183,7 @@ def _mu_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM /
     Args:
         under: scores on D, which tend to be lower.
         over: scores on D'.
-        error: probability with which each of the two rates is misjudged.
+        error: probability that the bound of each of the two rates is wrong.
     """
     return bound_from_below(_mu, under, over, error)
 

@@ -1,8 +1,8 @@
-"""What an audit knows of each question: examples over regions of every kind, and what one record adds to it.
+"""Audit data of each question: examples over regions of every kind, and what one record adds to its totals.
 
-The second is worked out apart from the product's code, as `reference` does it for regions. Tables have the columns
+The latter is computed independently of the product's code, as in `reference` for regions. Tables have the columns
 `neighbours.COLUMNS`; regions are cut at a = 0, so that (-4, 0) and (4, 0) lie deep in two of them. Questions are built
-anew at each call, by the product as it is at that moment.
+by the product's code at each call.
 """
 
 import math
@@ -40,7 +40,7 @@ from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Ref
 from pubpriv.data.uncovered import Uncovered
 
 PRICE = Fraction(7, 10)
-"""mu^2 that the questions are priced at."""
+"""Price of the questions, mu^2."""
 
 _SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
 """Shares of count, sum and second part in joint releases."""
@@ -92,7 +92,7 @@ _GRID = GridCells(_cells(WEST, EAST), (_PLANE, Frame(EAST, ((0.25, 0.0),))), (((
 
 @dataclass(frozen=True)
 class Example:
-    """A question, and what an attack on its sensitivity can hope for.
+    """A question, and the share of its sensitivity that an attack can reach.
 
     Attributes:
         name: short and unique, `gram-cells`.
@@ -108,9 +108,9 @@ class Example:
 
 
 def _framed(name: str) -> tuple[Partition, tuple[Frame, ...], tuple[float, ...]]:
-    """Give a kind of partition, with a frame about a point deep in each region, and a radius for each.
+    """Return a partition of a kind, with a frame centred deep in each region, and a radius for each.
 
-    The radii are small enough for both ends of a diameter to lie in the region.
+    The radii are so small that both ends of a diameter lie in the region.
     """
     centers = CENTERS[name]
     frames = tuple(Frame.of(np.array(center), _TILTED) for center in centers)
@@ -118,7 +118,7 @@ def _framed(name: str) -> tuple[Partition, tuple[Frame, ...], tuple[float, ...]]
 
 
 def at(center: _Point, direction: _Point, length: float = _FAR) -> _Point:
-    """Work out the cells of a record: `center` + `length` times the `direction` that it has after the frame's tilt."""
+    """Return the cells of a record at `center` + `length` times `direction`, the direction as seen after the frame."""
     tilted = np.linalg.solve(_TILTED, np.array(direction))
     a, log1p_b = np.array(center) + length * tilted
     return float(a), math.expm1(float(log1p_b))
@@ -140,7 +140,7 @@ def _by_region(name: str) -> dict[str, Question]:
 
 
 def _of_one_kind() -> dict[str, Question]:
-    """Questions that look at one number of a record, or at several partitions."""
+    """Questions about one number of a record, or about several partitions."""
     sd = Bisection.noise_for(6, PRICE)
     frame = Frame.of(np.array([0.5, 0.5]), _TILTED)
     return {
@@ -251,12 +251,12 @@ def _describe(name: str, question: Question) -> str:
 
 
 def bare(question: Any) -> Any:
-    """Give what is asked, without the law of its noise."""
+    """Return the question without its wrapper for radial noise."""
     return question.inner if isinstance(question, Radial) else question
 
 
 def _attainable(question: Question) -> float:
-    """Work out the largest share of the declared squared distance that real vectors in the ball reach.
+    """Compute the largest share of the declared squared distance that real vectors in the ball reach.
 
     Two regions always reach it: one record in each, on the spheres. In a single region, with K the kernel of the
     proofs and weights N, S, M of count, sum and second part at norm R, the furthest pair is
@@ -293,7 +293,7 @@ def _opposite(s: float, m: float, shorter: float) -> float:
 
 
 def adds(question: Question, record: Record) -> Integers:
-    """Work out what a record with the cells (a, b) adds to a question about the columns `COLUMNS`."""
+    """Compute what a record with the cells (a, b) adds to a question about the columns `COLUMNS`."""
     question, (a, b) = bare(question), record
     with np.errstate(all="ignore"):
         x = [a, float(np.log1p(b))]  # `math.log1p` has other last bits
@@ -304,7 +304,7 @@ def adds(question: Question, record: Record) -> Integers:
 
 
 def _quantised(frame: Frame, radius: float, x: Vector, fourth: bool = False) -> list[int] | None:
-    """The record's integers, or None where it does not count; those of its `fourth` powers if that is asked."""
+    """The record's integers, or None if it does not count; with `fourth`, those of its fourth powers."""
     z, norm = mapped(frame, x)
     if fourth:
         z, radius = [(cell * cell) * (cell * cell) for cell in z], radius**4
@@ -343,7 +343,7 @@ def _cells_of(question: StableCells, x: Vector) -> Integers:
 
 
 def _sides(question: Selection, x: Vector) -> list[int]:
-    """One for each half-plane whose edge the record lies before; none for a record that is not finite."""
+    """1 for each half-plane that contains the record, else 0; all 0 for a record that is not finite."""
     z, _ = mapped(question.frame, x)
     found = []
     for direction, offset in half_planes(question.frame.dimension, question.steps):
@@ -353,7 +353,7 @@ def _sides(question: Selection, x: Vector) -> list[int]:
 
 
 def _first_fit(question: Bisection, x: Vector) -> list[int]:
-    """One at the first threshold that is not below the record's number; nothing beyond the last."""
+    """1 at the first threshold that is not below the record's number; all 0 if it is beyond the last."""
     z, norm = mapped(question.frame, x)
     thresholds = question.thresholds.tolist()
     number = z[0] if question.signed else math.sqrt(norm)
@@ -397,4 +397,4 @@ _ADDED: dict[type, Callable[[Any, Vector], Integers]] = {
     Selection: lambda question, x: {"inside": _sides(question, x)},
     StableCells: _cells_of,
 }
-"""What a record adds, by the kind of the question."""
+"""Functions for what a record adds, by kind of question."""

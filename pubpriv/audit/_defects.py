@@ -1,6 +1,6 @@
-"""Defective questions about two columns, made by their constructors and past them.
+"""Defective questions about two columns, made by their constructors and without them.
 
-What is wrong with each is said beside it; `malformed` asks them.
+Each has a description of its defect; `malformed` asks them.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shell
 from pubpriv.data.uncovered import Uncovered
 
 Make = Callable[..., Any]
-"""make(class, field=value, ...): by the constructor, or past it."""
+"""make(class, field=value, ...), through the constructor or around it."""
 
 _SD = 1 << 44
 _SCALES = 1 << 44, 1 << 40, 1 << 44
@@ -55,7 +55,7 @@ def forged(kind: type, **fields: Any) -> Any:
 
 
 class _Cheap(ClippedSums):
-    """It says that it costs next to nothing."""
+    """A question that claims to cost almost nothing."""
 
     @property
     def squared_distance(self) -> Fraction:
@@ -63,15 +63,15 @@ class _Cheap(ClippedSums):
 
 
 class _Twice(NearestPoint):
-    """It may send a record anywhere."""
+    """A partition that could put a record anywhere."""
 
 
 class _Bent(Frame):
-    """It may map a record anywhere."""
+    """A frame that could map a record anywhere."""
 
 
 class _Duck:
-    """It has all that a question has."""
+    """An object with all methods of a question."""
 
     squared_distance = Fraction(1, 10**9)
     parts = Counts(Everything(), _SD).parts

@@ -1,4 +1,4 @@
-"""The discrete Gaussian on the integers, summed: what its noise really costs, with 80 digits.
+"""The exact privacy cost of discrete Gaussian noise on the integers, by summation with 80 digits.
 
 P is the law of the noise, with probabilities proportional to exp(-k^2 / (2 sd^2)); Q is P moved by an integer
 shift. No formula of `pubpriv.privacy` is used, only its units.
@@ -43,7 +43,7 @@ def curve(mu_squared: Any, epsilon: Fraction) -> Any:
 
 
 def delta_at(cap: Amount, epsilon: Fraction) -> Any:
-    """Bound delta at `epsilon` of everything that a cap or a price in mu^2 and delta stands for."""
+    """Bound delta at `epsilon` that a cap or a price in mu^2 and delta implies."""
     mp = precise()
     return curve(mp.mpf(cap.main) / UNIT, epsilon) + mp.mpf(cap.delta) / DELTA_UNIT
 

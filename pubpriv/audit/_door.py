@@ -1,7 +1,7 @@
 """One charge, one answer, never a refund: the promises of `Curator.release`, tried on a real ledger on disk.
 
-Each promise is a short story that yields what it claims and whether that holds. Private steps are made to fail, to
-be overtaken and to come too late through the noise source of one curator, which runs between charge and answer.
+Each promise is a short scenario that yields claims and whether they hold. The noise source of one curator, which runs
+between charge and answer, makes private steps fail, be overtaken, or come too late.
 """
 
 import traceback
@@ -39,7 +39,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
 
 
 def _tried(name: str, story: "_Story", place: World, question: Question) -> Finding:
-    """Try one promise in a run of its own; the ledger must verify, and must not have shrunk, after it."""
+    """Try one promise in a run of its own; afterwards the ledger must verify, and spending must not have shrunk."""
 
     def claims() -> Claims:
         before = place.spent
@@ -74,7 +74,7 @@ def _cost_of(question: Question) -> int:
 
 
 def _paid_before_the_look(place: World, question: Question, release_id: str) -> Claims:
-    """Try whether, between charge and answer, another connection sees the charge and no answer."""
+    """Between charge and answer, another connection must see the charge and no answer."""
     seen: list[tuple[list[str], bool]] = []
 
     def look() -> None:
@@ -128,7 +128,7 @@ def _a_crash_is_resumed(place: World, question: Question, release_id: str) -> Cl
 
 
 def _a_failure_has_one_text(place: World, question: Question, release_id: str) -> Claims:
-    """What fails behind the charge leaves as one fixed text that quotes nothing; the charge is kept."""
+    """A failure after the charge becomes one fixed text that quotes nothing; the charge is kept."""
     cost, before = _cost_of(question), place.spent
     failures: list[PrivateStepFailed] = []
     for cause in (ValueError(_MARK), OSError(str(_MARK)), MemoryError()):

@@ -1,11 +1,11 @@
-"""Neighbours through real files: is every record counted once, wherever it lies?
+"""Neighbours in real files: is every record counted once, wherever it is?
 
 Tables are cut into files, row groups, batches that are decoded at a time, and blocks that are padded to one length.
-There are Parquet files, and a CSV file, whose lines are cut into groups of so many.
+There are Parquet files, and a CSV file, whose lines are cut into groups of a fixed number.
 In each layout one record is replaced at every edge: the first and the last of a block, of a row group, of a batch,
-of the padded block and of the table. Every question is asked by the product's own scan, from the file and from blocks
-that it kept, and its totals must be, bit for bit, the sum of what each record adds alone (`reference`), as must those
-of the same rows in memory. What two neighbours' totals differ by is within the declared distance.
+of the padded block and of the table. Every question is asked by the product's own scan, from the file and from kept
+blocks. Its totals, and those of the same rows in memory, must be bit for bit the sum of what each record adds by
+itself (`reference`), and two neighbours' totals must differ by no more than the declared distance.
 """
 
 import tempfile
@@ -40,16 +40,16 @@ from pubpriv.data.tables import PrivateTable
 
 _DIRECTIONS = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.6, -0.8)
 _STAYS = tuple(at(center, direction, 2.0) for center in (WEST, NORTH) for direction in _DIRECTIONS)
-"""What lies at the edges: records of two regions, beyond their radii."""
+"""Records at the edges: of two regions, beyond their radii."""
 
 _ARRIVES = (*(at(EAST, direction, 2.0) for direction in _DIRECTIONS), NOBODY, at(WEST, (0.0, -1.0), 2.0), (1e300, 0.0))
-"""What takes their places, in turn."""
+"""Records that replace them, in turn."""
 
 _ODD: tuple[Record, ...] = (NOBODY, (0.0, -1.0), (0.0, -2.0), (np.inf, 1.0), (1.0, np.inf), (1e300, 0.0), (-1e200, 1.0))
 _FAST_SHARE = 5
-"""Each neighbour is asked one in so many of all questions in a fast audit, and all in a full one.
+"""In a fast audit each neighbour is asked one in this many of all questions, in a full audit all.
 
-No multiple of 2 or 3, so that all six kinds have their turn."""
+Not a multiple of 2 or 3, so that all six kinds are asked."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Does the number of rows show, where it is private? Whole drivers on a table, and with the same answers on others.
+"""Does a private number of rows show? Whole drivers run on a table, and with the same answers on other tables.
 
-Where the unit is a person, the others lack a person of many rows, or everybody; where rows of one period are asked,
-others are of it, or none. What is begun, planned, noted, asked, paid, said and returned has to be the same, and no row
-is opened. A table's handle, and what is said when it is refused, may not tell the two apart either.
+If the unit is a person, the other tables lack a person with many rows, or all persons; in a run of one period, other
+rows or none belong to it. Methods, plans, notes, questions, charges, messages and results must be the same, and no row
+may be opened. Handles of tables, and messages of refusals, must not distinguish the tables either.
 """
 
 import pickle
@@ -31,7 +31,7 @@ MANY = 50
 """Rows of the person who comes and goes."""
 
 NOW = "2026-10"
-"""The period whose rows are asked."""
+"""Period of the runs."""
 
 _Period = tuple[str, np.ndarray]
 
@@ -44,7 +44,7 @@ def drivers(seed: int) -> list[Driver]:
 
 
 def searches(seed: int) -> list[Driver]:
-    """Those that ask what is no sum, of one row of each person: without public rows, on the same rows."""
+    """List the drivers with questions that are not sums, asked of one row of each person: without public rows."""
     trials = [(each, trial) for each in ESTIMATORS for trial in each.trials]
     return [_driver(each, trial, seed) for each, trial in trials if getattr(trial.settings, "method", "") == NO_PUBLIC]
 
@@ -87,7 +87,7 @@ def of_persons_of_period(driver: Driver, seed: int) -> Finding:
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows, whose they are (None: the unit is a row), and which of them are of the period that is asked."""
+    """Rows, their persons (None: the unit is a row), and which of them are in the period that is asked."""
 
     rows: np.ndarray
     persons: np.ndarray | None

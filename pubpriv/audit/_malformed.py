@@ -1,8 +1,8 @@
-"""Questions and noise as a careless colleague or an adversary would make them, asked through the whole door.
+"""Questions and noise as a careless colleague or an adversary could make them, asked through the whole door.
 
 Each must be refused as bad input before it is charged, whatever the rows are: a question that does not fit the table
-may share one draw of noise among many totals, and one that fails for some records says, for nothing, whether they are
-there. Every question is made twice, by its constructor and without it, as what is read from elsewhere could be.
+may share one draw of noise among many totals, and one that fails for some records reveals for free whether they exist.
+Every question is made twice, by its constructor and without it, as objects from elsewhere could be.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fa
 
 
 def _answered(place: World) -> Claims:
-    """What is refused below is refused for its defect."""
+    """Well-formed questions are answered, so that the refusals below are because of defects."""
     curator = place.enter(place.new_release_id(), _BUDGET)
     for attack in attacks_on_rows():
         ended = _asked(place, curator, partial(getattr, attack, "question"), attack.name)
@@ -41,7 +41,7 @@ def _answered(place: World) -> Claims:
 
 
 def _refused(questions: "dict[str, Callable[[Make], Any]]", place: World, budget: Budget = _BUDGET) -> Claims:
-    """Each of `questions`, made by its constructor and past it."""
+    """Each of `questions`, made by its constructor and around it, is refused."""
     curator = place.enter(place.new_release_id(), budget)
     for name, question in questions.items():
         for how, make in (("built", built), ("forged", forged)):
@@ -50,7 +50,7 @@ def _refused(questions: "dict[str, Callable[[Make], Any]]", place: World, budget
 
 
 def _threshold_refused(place: World) -> Claims:
-    """Searches for cells have a price under approx only, so they are tried where they have one."""
+    """Searches for cells have a price only under approx, so they are tried there."""
     with world(place.rows, _FAILING) as other:
         curator = other.enter("well-formed", ApproximateDP(1, Fraction(1, 10**4)))
         ended = _asked(other, curator, partial(stable, built), "well-formed")
@@ -74,7 +74,7 @@ def _asked(place: World, curator: Curator, make: Callable[[], Any], label: str) 
 
 
 class _Few:
-    """A source that gives one number, however many it is asked for."""
+    """A source that returns one number for any size."""
 
     private = True
 

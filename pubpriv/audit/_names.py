@@ -1,7 +1,7 @@
-"""One table under other names: a second budget for it, its rows taken for public ones, or a record counted twice.
+"""One table under other names: can it get a second budget, be read as public, or count a record twice?
 
-A private file can be reached by links, folders, globs and URLs, and a handle on it can be written by hand. Whatever the
-name, the ledger must see whose rows they are before any of them is read for somebody else.
+A private file can be reached by links, folders, globs and URLs, and a handle can be built by hand. Under any name, the
+ledger must recognise the table before rows are read for another dataset.
 """
 
 import os

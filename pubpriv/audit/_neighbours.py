@@ -1,6 +1,6 @@
 """Neighbouring tables and the exact distance of their totals: Python integers and fractions, no float.
 
-The distance is worked out from `question.parts` alone; no formula of the product's sensitivities is used.
+The distance is computed only from `question.parts`; no formula of the product's sensitivities is used.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def totals_of(question: Question, rows: Sequence[Record]) -> Integers:
 
 
 def integers(totals: dict[str, np.ndarray]) -> Integers:
-    """Turn totals into Python integers; those of cells that nobody named into a part for each cell, by `cell_name`."""
+    """Turn totals into Python integers; totals of cells that are not listed become one part per cell (`cell_name`)."""
     if set(totals) == {"direction", "cell", "count"}:
         found: Integers = {}
         for direction, cell, count in zip(*(part.tolist() for part in totals.values()), strict=True):
@@ -72,7 +72,7 @@ def integers(totals: dict[str, np.ndarray]) -> Integers:
 
 
 def cell_name(direction: int, cell: int) -> str:
-    """The part of a cell that nobody named beforehand, among totals as Python integers."""
+    """Return the name of the part of a cell that is not listed beforehand."""
     return f"{_CELL}{direction} {cell}"
 
 
@@ -94,9 +94,9 @@ def difference(first: Integers, second: Integers) -> Integers:
 
 
 def distance(question: Question, delta: Integers) -> Fraction:
-    """Work out sum_k (factor Delta_k)^2 / sd_k^2; for a bisection, the worst over all sequences of thresholds.
+    """Compute sum_k (factor Delta_k)^2 / sd_k^2; for a bisection, the worst over all sequences of thresholds.
 
-    Where noise is radial by region: the square of the sum, over regions, of the roots of these, rounded down.
+    If noise is radial by region: the square of the sum, over regions, of the roots of these sums, rounded down.
     """
     if isinstance(question, Radial):
         return _by_region(question, delta) if question.by_region else distance(question.inner, delta)
@@ -142,7 +142,7 @@ def _of_region(values: list[int], region: int, regions: int) -> list[int]:
 
 
 _FINE = 10**15
-"""Roots are rounded down to so small a part."""
+"""Roots are rounded down to multiples of 1 / `_FINE`."""
 
 
 def _hold(holds: bool, otherwise: str) -> None:

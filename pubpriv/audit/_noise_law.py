@@ -1,7 +1,7 @@
-"""Is the noise what was declared? Its scale, its shape, and that no two coordinates share it.
+"""Does the noise have the declared scale and shape, and do no two coordinates share it?
 
-Every kind of question answers a table of nobody, so that its answer is its noise: which noise it asks for is
-checked exactly, and what comes out of it by chi-square on the second moment (scale), Kolmogorov-Smirnov (shape)
+Every kind of question is asked of an empty table, so that its answer is its noise. The requested noise is
+checked exactly, and the answer by chi-square on the second moment (scale), Kolmogorov-Smirnov (shape)
 and correlations (between neighbouring coordinates, the same coordinate of two answers, two parts of an answer,
 and the two halves that threads draw). All tests of an audit together raise a false alarm once in a million audits.
 
@@ -42,12 +42,12 @@ from pubpriv.privacy.ahead import DrawnAhead
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale, SimulatedNoise
 
 _FALSE_ALARM, _TESTS = 1e-6, 160
-"""How likely a whole audit may blame sound noise, and how many tests share that, at most."""
+"""Probability that a whole audit rejects correct noise, and the largest number of tests that share it."""
 
 _LEVEL = _FALSE_ALARM / _TESTS
 
 _DRAWS, _OFF = 180_000, 1.02
-"""So many draws tell a scale from one that is off by this factor, both ways, but for once in ten million times."""
+"""This many draws detect a scale that is off by this factor, up or down, except once in ten million times."""
 
 _ANSWER_DRAWS = {True: _DRAWS // 3, False: 2 * _DRAWS}
 """Draws for each part of an answer, in a fast audit and in a full one."""

@@ -1,7 +1,7 @@
-"""Do rows of one period count alone, and does each period's cap bound what a row gives away, whatever its date?
+"""Do only rows of the period count, and does each period's cap bound the privacy loss of a row, whatever its date?
 
-Totals are those of the product's own scans of files; in which period a row lies, and what it adds, is worked out here
-and in `catalogue`, apart from its code. Caps are tried on a ledger on disk.
+Totals are those of the product's own scans of files; the period of a row, and what it adds, are computed here and in
+`catalogue`, independently of the product's code. Caps are tried on a ledger on disk.
 """
 
 import tempfile
@@ -34,7 +34,7 @@ _DAYS = (date(2026, 9, 30), date(2026, 10, 1), date(2026, 10, 31), date(2026, 11
 
 _Day = date | None
 _REACHED = 0.999
-"""Part of what is attainable that some pair of neighbours reaches of the squared distance."""
+"""Part of the attainable squared distance that some pair of neighbours must reach."""
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:

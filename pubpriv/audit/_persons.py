@@ -1,7 +1,7 @@
 """Do all rows of a person count as L records at most, in whatever order they come and however their ids are written?
 
-Totals are those of the product's own scans over tables and files; weights, and what a record adds, are worked out here
-and in `catalogue`, apart from its code. What whole drivers give away of the number of rows is tried as well (`hidden`).
+Totals are those of the product's own scans over tables and files; weights, and what a record adds, are computed here
+and in `catalogue`, independently of its code. Whether whole drivers reveal the number of rows is tried too (`hidden`).
 """
 
 import tempfile
@@ -42,10 +42,10 @@ _IN_PURE_RUNS = ("counts-cells", "gram-everything", "moments-cells", "bisection-
 """Examples that are asked under radial noise too: jointly, and by region where there are some."""
 
 _REACHED = 0.9
-"""Part of what is attainable that some pair of persons reaches of the squared distance."""
+"""Part of the attainable squared distance that some pair of persons must reach."""
 
 _ROOM = 20
-"""Rows for which a question of one row of each person has room; some tables have more persons, some fewer."""
+"""Limit of rows in questions of one row of each person; some tables have more persons, some fewer."""
 
 _Rows = list[Record]
 

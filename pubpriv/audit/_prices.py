@@ -1,11 +1,11 @@
 """Is any event priced below what it costs?
 
-Costs are recomputed beside the product's own code, in fractions where they are rational and by mpmath with 80
-digits where they are not. One of them is exact to the end: the delta of a discrete Gaussian on the integers at the
-smallest sd that an (epsilon, delta) ledger takes, against the mu and the failure term that it is charged.
+Costs are computed independently of the product's code, in fractions if they are rational and otherwise by mpmath with
+80 digits. One of them is entirely exact: the delta of a discrete Gaussian on the integers at the smallest sd that an
+(epsilon, delta) ledger accepts, against the mu and the failure term that it is charged.
 
-Numbers that are no amounts, that are tiny or huge, or that do not terminate are given to every budget and every event:
-each is refused, or rounded against the spender.
+Values that are not amounts, that are tiny or huge, or that have no finite decimal are given to every budget and event:
+each must be refused, or rounded against the spender.
 """
 
 import math
@@ -25,7 +25,7 @@ from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, RadialEvent,
 from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
 _SMALLEST = 1 << 20
-"""The sd below which nothing may be priced as a continuous Gaussian: said here again, on purpose."""
+"""The sd below which nothing may be priced as a continuous Gaussian; deliberately repeated here."""
 
 _ROUNDING = 1e-60
 """What 80 digits may lose where a divergence and its bound are equal."""
@@ -249,7 +249,7 @@ _NOT_AMOUNTS: tuple[Any, ...] = (
     *("nan", "inf", "-1", "0", "-0", "1/3", "0x10", "", " ", "one", "1e-9999999999", "1e9999999999", [1], object()),
     *(Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal(0), Fraction(-1, 3), np.float64("nan"), np.inf),
 )
-"""Nobody may spend one of these."""
+"""Values that must be refused as amounts."""
 
 _AMOUNTS: tuple[Any, ...] = (
     *(5e-324, 1e-13, 1e-12, 1e308, 10**400, "1e-400", "5e-324", "1e400", 0.1, 1 / 3, "0.1", 7, 699.9999),

@@ -2,10 +2,10 @@
 
 For neighbours D and D' the log likelihood ratio of an answer y is sum |(y - t) / s| - |(y - t') / s| over the vectors
 of noise that were drawn apart. A test of rates TPR and FPR gives epsilon >= log(TPR / FPR) and
-log((1 - FPR) / (1 - TPR)). The threshold is picked on one half of the runs; Clopper-Pearson bounds of the rates on the
-other half make a lower bound of epsilon. Answers of many coordinates hardly ever reach the epsilon that they cost, so
-attacks have few; `sensitivity` works out the distance of neighbours exactly for all questions, and the law is measured
-here for any number.
+log((1 - FPR) / (1 - TPR)). The threshold is chosen on one half of the runs; Clopper-Pearson bounds of the rates on the
+other half give a lower bound of epsilon. Answers of many coordinates hardly ever reach the epsilon that they cost, so
+attacked questions have few; `sensitivity` computes the distance of neighbours exactly for all questions, and here the
+law of the noise is measured for several numbers of coordinates.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,10 +29,10 @@ from pubpriv.privacy.noise import OperatingSystemNoise
 from pubpriv.privacy.units import UNIT
 
 _FALSE_ALARM = 1e-6
-"""How likely a whole audit may blame a sound product ..."""
+"""Probability that a whole audit reports a violation of a correct product ..."""
 
 _TESTS = 80
-"""... by so many tests, at most."""
+"""... by at most this many tests."""
 
 _POWER = 0.5
 """An attack that finds less than this part of what is claimed is called weak."""

@@ -1,6 +1,6 @@
-"""What an attack proves: a lower bound of a privacy parameter, by how often scores of two neighbours pass a threshold.
+"""Lower bound of a privacy parameter, from how often scores of two neighbours exceed a threshold.
 
-The threshold is picked on one half of the runs. Clopper-Pearson bounds of both rates on the other half are what counts.
+The threshold is chosen on one half of the runs; the bound uses Clopper-Pearson bounds of both rates on the other half.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""Regions of records worked out slowly: one cell at a time, in Python's own numbers.
+"""Regions of records, computed slowly: one cell at a time, with Python's own numbers.
 
-Written from the docstrings of `pubpriv.data` and shares no code with its scan: no blocks, no arrays, no masks. Only
-a partition's fields and its public constants are read. Floats are rounded in another order here than in a matrix
-product; an integer differs for that with a probability of some 1e-11, where a cell lies at half a step of the grid.
+This is written from the docstrings of `pubpriv.data` and shares no code with its scan: no blocks, no arrays, no masks.
+It reads only a partition's fields and its public constants. Floats are rounded in another order here than in a matrix
+product; because of that an integer differs with a probability of some 1e-11, if a cell lies at half a step of the grid.
 What a record adds to a question is in `catalogue.adds`, written in the same way.
 """
 

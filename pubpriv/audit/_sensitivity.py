@@ -2,9 +2,9 @@
 
 A search, on the statistic code itself: records at every edge of the map (the spheres of the regions and just
 beyond, cells that are missing, infinite, subnormal or huge), all pairs of them, then hill-climbing from the best
-pair, then whole tables in which one record is replaced in place. Floats choose which pairs to look at; what they
-show is decided in integers and fractions. A search that comes nowhere near the bound says so too: then the
-question adds more noise than it needs, or this search has gone blind.
+pair, then whole tables in which one record is replaced in place. Floats choose the pairs to try; the result is decided
+in integers and fractions. A search that stays far from the bound is reported too: then the question adds more noise
+than it needs, or this search no longer works.
 """
 
 import math
@@ -21,7 +21,7 @@ from pubpriv.audit.finding import Finding
 from pubpriv.data.questions import Bisection, Question, Selection, StableCells
 
 _REACH = 0.99
-"""Part of what is attainable that a search reaches of the squared distance."""
+"""Part of the attainable squared distance that a search must reach."""
 
 _FAST, _FULL = (40, 4), (600, 60)
 """Steps uphill from the best pair, and neighbouring tables of several records."""

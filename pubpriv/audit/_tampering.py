@@ -1,7 +1,7 @@
-"""What somebody wrote into the ledger past the door, or changed in it: is it answered, built upon, or passed over?
+"""Records that were written into the ledger without the door, or changed in it: are they answered, used or noticed?
 
-Whoever can write to a ledger's file can append records and edit them. A charge is therefore priced again before it is
-answered, what is read is compared with its digest, and `verify` works every event out anew.
+Somebody who can write to a ledger's file can append records and edit them. So a charge is priced again before it is
+answered, records are compared with their digests, and `verify` computes every event again.
 """
 
 import json

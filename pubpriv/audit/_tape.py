@@ -1,8 +1,8 @@
-"""One run of a driver, on tape: what it asked, in which order, what it was answered, and what it returned.
+"""Recording of one run of a driver: its questions in order, their answers, and its result.
 
-`record` runs a driver on a table of its own, with new answers or with those of an older tape. The seam is the
-curator's run: a charge that an older tape has answered is answered by it at once, so the door itself never gets
-to scan or to draw. The table and the noise count how often they are used.
+`record` runs a driver on a table, with new answers or with those of an older tape. It replaces the curator's run: a
+charge that the older tape has answered gets that answer at once, so the door itself neither scans nor draws noise. The
+table and the noise count how often they are used.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Worlds to audit in: synthetic records in memory, or in a file with a real ledger in a folder of its own.
+"""Environments for audits: synthetic records in memory, or in a file with a real ledger in a folder of its own.
 
-Nothing here is anybody's data. A world with a ledger is made afresh, used by one check and thrown away.
+Nothing here is real data. A world with a ledger is made for one check and deleted afterwards.
 """
 
 import tempfile

@@ -1,11 +1,11 @@
-"""What an audit says: one line per promise that was tried."""
+"""Findings of an audit: one line per promise that was tried."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 Claims = Iterator[tuple[str, bool]]
-"""What is claimed, in words, and whether it holds."""
+"""Claims in words, each with whether it holds."""
 
 _SHOWN = 4
 """Faults that a finding quotes; the others are counted."""
@@ -18,10 +18,9 @@ class Finding:
     Attributes:
         check: module of `pubpriv.audit` (`sensitivity`, `canary`, ...).
         mechanism: what was tried, in words (`LiftedGram over 3 regions`).
-        claimed: what the product says: mu of the release, or another figure named in `detail`.
-        found: the lower bound that the attack reached; above `claimed` is a violation. None where a check has
-            no figure.
-        holds: whether the promise does.
+        claimed: the product's claim: mu of the release, or another figure named in `detail`.
+        found: the lower bound that the attack reached; above `claimed` is a violation. None if a check has no figure.
+        holds: whether the promise holds.
         detail: how it was tried, or what broke it; from public and synthetic data only.
         weak: it holds against an attack that had too few samples to come near the claim.
     """
@@ -57,9 +56,9 @@ def judged(
     """Make a finding that holds if there are no `faults`; otherwise the first few of them replace `how`.
 
     Args:
-        check: module that finds.
+        check: module of the finding.
         mechanism: what was tried, in words.
-        faults: what is wrong; said once where it is found several times.
+        faults: descriptions of what is wrong; duplicates are shown once.
         how: how it was tried.
         claimed: see `Finding`.
         found: see `Finding`.
@@ -77,8 +76,8 @@ def bounded(check: str, mechanism: str, claimed: float, found: float, least: flo
         mechanism: what was tried, in words.
         claimed: see `Finding`.
         found: the lower bound that an attack reached.
-        least: a bound up to there says nothing: the attack had too few samples.
-        how: it was tried.
+        least: bound below which the attack had too few samples to say anything.
+        how: how it was tried.
     """
     holds, weak = found <= claimed, found <= least
     why = "too few to come near what is claimed" if holds else "neighbours differ by more than was paid for"
@@ -91,8 +90,8 @@ def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], als
     Args:
         check: module that finds.
         mechanism: what was tried, in words.
-        claims: each with whether it holds; what they raise breaks the promise, and is named by its type alone.
-        also: added to the number of claims where all hold.
+        claims: each with whether it holds; an exception breaks the promise, and only its type is reported.
+        also: text after the number of claims if all hold.
     """
     broken, count = [], 0
     try:

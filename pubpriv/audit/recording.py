@@ -1,7 +1,7 @@
-"""Record and replay: what a driver asks and returns follows from the answers that it was given, and from them alone.
+"""Record and replay: the questions and results of a driver follow only from the answers that it was given.
 
-A whole driver runs on a table D, and its answers are kept. Then it runs on other tables D' with the kept answers in
-the place of new ones. If everything it knows of the rows came through the door, it asks the same questions in the
+A whole driver runs on a table D, and its answers are kept. Then it runs on other tables D' with the kept answers
+instead of new ones. If everything it knows about the rows came through the door, it asks the same questions in the
 same order and returns the same bits, and no row of D' is ever opened. The exact totals of its questions on D and on
 a neighbour are then compared with what the run was charged.
 """

@@ -1,4 +1,4 @@
-"""All checks of an audit, in order: from what is proven of one question to what a whole run gives away."""
+"""All checks of an audit, in order: from the proof of one question to the privacy loss of a whole run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -62,13 +62,13 @@ def audit(
     """Try every promise of the code that is installed, on synthetic data and ledgers of its own.
 
     Args:
-        fast: smaller searches and samples: about a minute, and each finding says what it can tell.
-        seed: of searches, synthetic records and simulated noise; the system's noise has none.
-        watch: called with each finding as it comes.
-        begin: called with what each check does before it begins.
+        fast: use smaller searches and samples: about a minute, and each finding says how much it can detect.
+        seed: seed of searches, synthetic records and simulated noise; the system's noise has no seed.
+        watch: called with each finding.
+        begin: called with a description of each check before it begins.
 
     Returns:
-        All findings. Some may fail with a probability of one in a million each audit, by the law of the noise.
+        All findings. With a probability of one in a million per audit, some fail by chance.
     """
     found = []
     for check in _CHECKS:

@@ -1,1 +1,1 @@
-"""The command line `pubpriv`: what a person types, and what they read."""
+"""The command line `pubpriv`: commands, their options and their output."""

@@ -1,4 +1,4 @@
-"""`pubpriv audit`: run the privacy tests, for whoever must trust the installation."""
+"""`pubpriv audit`: run the privacy tests, for people who must trust the installation."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from pubpriv.audit.finding import Finding
 
 _VIOLATION = 6
-"""Exit code where a promise does not hold."""
+"""Exit code if a promise does not hold."""
 
 _OF_THE_CLAIM = {"prices", "noise_law", "files"}
-"""Checks whose figures are shares of what is claimed: of a price, of the mu that the declared noise gives, or of a
-declared distance."""
+"""Checks whose figures are shares of the claim: of a price, of the mu of the declared noise, or of a declared
+distance."""
 
 
 def audit(
     fast: Annotated[bool, typer.Option("--fast", help="Search and sample less: takes about a minute.")] = False,
     as_json: JsonOption = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of searches and synthetic records; noise has none.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of searches and synthetic records, not of noise.")] = 0,
 ) -> None:
     """Try to break every privacy promise of this installation, on data of its own.
 
@@ -42,10 +42,10 @@ def audit(
 
 
 def _show(found: "tuple[Finding, ...]", title: str) -> None:
-    """Show the table, and below it what is to say of each promise that is broken."""
+    """Show the table, and below it details of each broken promise."""
     rows = [[f.check, f.mechanism, _figure(f, f.claimed), _figure(f, f.found), f.verdict] for f in found]
     table(title, ["check", "mechanism", "claimed mu", "lower bound found", "verdict"], rows)
-    out("Percentages are shares of what is claimed, of a price or of mu; --json says how each promise was tried.")
+    out("Percentages are shares of the claim, a price or mu; --json says how each promise was tried.")
     for finding in found:
         if not finding.holds:
             out(f"VIOLATION in {finding.check}, {finding.mechanism}: {finding.detail}")

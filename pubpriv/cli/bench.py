@@ -1,4 +1,4 @@
-"""`pubpriv bench`: measurements that print what the documentation claims. They use data of their own only."""
+"""`pubpriv bench`: measurements that print the figures of the documentation, on data of their own."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from pubpriv.cli.options import EachBudgetOption, FirstSeedOption, JsonOption
 from pubpriv.errors import InvalidInput
 
 _MOST_DRAWS = 20
-"""A real table is run with at most so many draws of public rows."""
+"""Most draws of public rows for a real table."""
 
 _PARTS = {
     "grid": "median errors over those of the estimate that knows every row's component, and their bounds",
@@ -72,7 +72,7 @@ _COLUMNS = {
 _COLUMNS["kssu"] = ("d", "k", "apart", "n", "nested", "runs", "success", "bound", "mean", "covariance", "silent", "met")
 _COLUMNS["dp"] = _COLUMNS["grid"]
 _MODULES = {"unknown-k": "unknown_k", "ppe": "populous"}
-"""Modules of `benchmarks` that are not called as their part is."""
+"""Modules of `benchmarks` whose names differ from those of their parts."""
 
 _RUNS = {"real": 5, "ladder": 5, "ppe": 4, "bks": 10, "setting": 10} | dict.fromkeys(
     ("coverage", "dp", "grid", "kssu", "missing", "scales", "unknown-k"), 20
@@ -90,10 +90,10 @@ app.add_typer(fleet.app, name="fleet")
 
 @app.callback()
 def _bench() -> None:
-    """Find the folder `benchmarks`, for this process and those that it starts.
+    """Put the folder `benchmarks` on the import path of this process and those that it starts.
 
     Raises:
-        InvalidInput: the package was installed without it.
+        InvalidInput: the package was installed without the folder.
     """
     root = checkout()
     if root is None:
@@ -109,7 +109,7 @@ def _scan(
     dims: Annotated[int, typer.Option(min=1, help="Columns of the table.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what exact totals cost: integer lifted Gram over a plain whitened Y @ Y.T, one thread, same file."""
+    """Measure the cost of exact totals: time of the integer lifted Gram over a plain whitened Y @ Y.T, one thread."""
     from benchmarks.scan import bench
 
     tell(bench(rows, dims), as_json)
@@ -121,7 +121,7 @@ def _memory(
     dims: Annotated[int, typer.Option(min=1, help="Columns of both tables.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what a scan holds: peak memory over many rows, over that over a tenth of them. Needs disk for both."""
+    """Measure memory of a scan: peak for many rows, relative to that for a tenth of them. Needs disk for both."""
     from benchmarks.memory import bench
 
     tell(bench(rows, dims), as_json)
@@ -133,7 +133,7 @@ def _ledger(
     runs: Annotated[int, typer.Option(min=1, help="Runs among which they are shared.")] = 1_000,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what a long ledger costs: seconds of `ledger verify` and of `budget show`, start-up included."""
+    """Measure the cost of a long ledger: seconds of `ledger verify` and of `budget show`, with start-up."""
     from benchmarks.ledger import bench
 
     tell(bench(charges, runs), as_json)
@@ -144,7 +144,7 @@ def _startup(
     repeats: Annotated[int, typer.Option(min=1, help="Fresh processes of each command, in turns with imports.")] = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how long commands take to start, over the imports that they cannot do without, beside their bounds."""
+    """Measure how long commands take to start, relative to their necessary imports, with bounds."""
     from benchmarks.startup import bench
 
     found = bench(repeats)
@@ -225,7 +225,7 @@ def _gaussian(
     adult: Annotated[Path | None, typer.Option(help="File of the census extract, for --table adult.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure errors of one Gaussian over the non-private estimate's on the same rows, beside what they must reach."""
+    """Measure errors of one Gaussian relative to the non-private estimate on the same rows, with required values."""
     if real_table is not None:
         _real_table(real_table, min(runs, _MOST_DRAWS), adult, as_json)
         return
@@ -246,7 +246,7 @@ def _no_public(
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run of each row.")] = 20000,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure errors of a Gaussian without public rows over the non-private estimate's on the same rows."""
+    """Measure errors of a Gaussian without public rows, relative to the non-private estimate on the same rows."""
     from benchmarks.no_public import bench
 
     found = bench(budget, runs, first_seed)

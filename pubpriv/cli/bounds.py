@@ -1,4 +1,4 @@
-"""Bounds, steps and given values of columns, as `sample` takes them on the command line."""
+"""Parse bounds, steps and given values of columns, the options of `sample`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 def limits_from(
     names: Sequence[str], bounds: Sequence[str], steps: Sequence[str], like: str | None
 ) -> "dict[str, Limits]":
-    """Read the limits of columns: those of the public rows `like`, and over them what was typed.
+    """Read the limits of columns: those of the public rows `like`, overridden by typed ones.
 
     Args:
-        names: of the columns that are written.
-        bounds: `COLUMN=LOW:HIGH` texts, either side of which may be empty.
+        names: names of the columns that are written.
+        bounds: `COLUMN=LOW:HIGH` texts, in which either side may be empty.
         steps: `COLUMN=STEP` texts.
         like: file of public rows; None: there is none.
 
     Raises:
-        InvalidInput: a text that says something else, limits that leave nothing, or a file that is no public table.
+        InvalidInput: a text of another form, limits that no value satisfies, or a file that is not a public table.
     """
     from pubpriv.released.bending import Limits
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
 _MOST_PERIODS = 24
-"""So many periods are shown, the newest; --json has all."""
+"""Number of newest periods that are shown; --json has all."""
 
 app = typer.Typer(no_args_is_help=True, help="Set, show and explain budgets of datasets; end runs that were left open.")
 
@@ -37,7 +37,7 @@ def _set(
         str | None,
         typer.Option(
             metavar="COLUMN[,COLUMN]",
-            help="Protect all rows of a person together: the columns that say whose row it is. Holds for ever.",
+            help="Protect all rows of a person together: the columns that say whose row it is. Never changes.",
             show_default=False,
         ),
     ] = None,
@@ -116,7 +116,7 @@ def _set(
 
 
 def _periods(period: str | None, per_period: str | None, lifetime: str | None) -> "PeriodTerms | None":
-    """The terms of a table that grows, as they were typed."""
+    """Terms of periods from the options; None if there are no periods."""
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
@@ -133,8 +133,8 @@ def _periods(period: str | None, per_period: str | None, lifetime: str | None) -
 def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Show what is spent, held and left.
 
-    Also shown: what one more run costs, and who is at work. The formal promise is the guarantee of the cap. What is
-    spent is shown as an epsilon so far.
+    Also shown: how many more runs fit, and who is at work. The formal promise is the guarantee of the cap. The amount
+    spent is also shown as an epsilon so far.
     """
     from pubpriv.privacy.ledger import Ledger
 
@@ -181,7 +181,7 @@ def _show_balance(outlook: Any) -> None:
 
 
 def _show_periods(balance: Any) -> None:
-    """Show what each of the newest periods spent and holds of its cap, after what counts in all of them."""
+    """Show amounts spent and held by each of the newest periods, after those that count in all periods."""
     from pubpriv.privacy.wording import for_people, left_for_people
 
     common, *each = balance.by_period
@@ -198,7 +198,7 @@ def _show_periods(balance: Any) -> None:
 
 
 def _show_runs(outlook: Any) -> None:
-    """Show what one more run costs, who spent most, and which runs are open."""
+    """Show how many more runs fit, who spent most, and which runs are open."""
     from pubpriv.privacy.wording import for_people
 
     budget, last = outlook.balance.budget, outlook.last
@@ -229,7 +229,7 @@ def _show_runs(outlook: Any) -> None:
 
 
 def _show_open_run(balance: Any, run: Any) -> None:
-    """Show what an open run holds, who opened it, what it works at, and the line that ends it."""
+    """Show an open run: its hold, who opened it, its unanswered questions, and the command that ends it."""
     from pubpriv.privacy.wording import for_people
 
     held, line = for_people(balance.budget.amount_text(run.held)), f"pubpriv budget recover {run.release_id}"
@@ -282,7 +282,7 @@ _CHARGE = ("release_id", "label", "question", "cost", "at", "user", "state")
 
 
 def _charge_rows(runs: list[Any]) -> list[list[str]]:
-    """Write every charge of some runs as text, in the order of `_CHARGE`; costs in the ledger's unit."""
+    """Return every charge of some runs as text, in the order of `_CHARGE`, with costs in the ledger's unit."""
     from pubpriv.privacy.units import to_text
 
     return [
@@ -301,12 +301,12 @@ def _charge_rows(runs: list[Any]) -> list[list[str]]:
 
 
 def show_charges(dataset: str, runs: list[Any], carried: int = 0) -> None:
-    """Show a table of charges, and a line a run with what it spent and what all runs so far did.
+    """Show a table of charges, and for each run a line with its spending and the total so far.
 
     Args:
-        dataset: its name.
-        runs: of the books that are shown.
-        carried: units spent in the books that these carry on.
+        dataset: name of the dataset.
+        runs: runs of the books that are shown.
+        carried: units spent in the earlier books that these continue.
     """
     from pubpriv.privacy.units import to_text
     from pubpriv.privacy.wording import for_people
@@ -362,7 +362,7 @@ def _report(
     for line in statement.get("promised", ()):
         out(line)
     if "period" in statement:
-        out(f"rows of {statement['period']} alone" if statement["period"] else "all rows: it counts in every period")
+        out(f"only rows of {statement['period']}" if statement["period"] else "all rows: it counts in every period")
     rows = [
         [row["label"], row["question"], for_people(row["cost"]), row["at"][:19], row["user"]]
         for row in statement["charges"]
@@ -379,9 +379,9 @@ def _recover(
     ledger: LedgerOption = None,
     reason: Annotated[str, typer.Option(help="Why; kept in the ledger.")] = "recovered by hand",
 ) -> None:
-    """End a run that was left open. What it held and did not charge returns to the dataset; charges never do.
+    """End a run that was left open. The rest of its hold returns to the dataset; charges never do.
 
-    A run that is still at work stops at its next charge with exit code 2, and what it draws meanwhile is dropped.
+    A run that is still at work stops at its next charge with exit code 2, and its unpublished answers are dropped.
     """
     from pubpriv.privacy.ledger import Ledger
 

@@ -1,4 +1,4 @@
-"""`pubpriv bench buys`: what public rows buy."""
+"""`pubpriv bench buys`: the benefit of public rows."""
 
 from pathlib import Path
 from typing import Annotated
@@ -27,9 +27,9 @@ def buys(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure by private and public rows how often all components are found, beside methods without public rows.
+    """Measure how often all components are found, by numbers of private and public rows, and without public rows.
 
-    A cell holds the runs that found all, and medians of their largest errors of a mean and of a covariance.
+    A cell has the number of runs that found all, and medians of their largest errors of a mean and of a covariance.
     """
     if markdown and as_json:
         raise InvalidInput("--markdown and --json are two ways to print: give one")

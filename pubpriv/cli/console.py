@@ -1,4 +1,4 @@
-"""How the command line speaks: results on standard output, notes and errors on standard error."""
+"""Output of the command line: results on standard output, notes and errors on standard error."""
 
 import json
 import sys
@@ -17,11 +17,11 @@ def out(text: str = "") -> None:
 
 
 manner: ContextVar[str] = ContextVar("manner", default="text")
-"""How `note` and `fail` speak: `text`, `quiet` (errors alone) or `json` (one object a line)."""
+"""Form of the output of `note` and `fail`: `text`, `quiet` (only errors) or `json` (one object per line)."""
 
 
 def note(text: str) -> None:
-    """Print a line for the person at the keyboard; for whoever keeps logs, an event."""
+    """Print a line for the user, or log it as an event with `json`."""
     if manner.get() == "json":
         level = "warning" if text.startswith("warning:") else "info"
         _line(json.dumps({"level": level, "event": "note", "message": text}))
@@ -30,7 +30,7 @@ def note(text: str) -> None:
 
 
 def caution(text: str) -> None:
-    """Print a line that is said under `--quiet` too: why an exit code is not zero although a result is there."""
+    """Print a line even under `--quiet`: why the exit code is not zero although there is a result."""
     if manner.get() == "quiet":
         _line(text)
     else:
@@ -43,12 +43,12 @@ def _line(text: str) -> None:
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table on standard output; numbers are expected as text."""
+    """Print a table on standard output; cells are texts."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    # names are other people's text: as `Text` their brackets are no markup
+    # names are other people's text: in `Text` their brackets are not markup
     grid = Table(title=Text(title, style="table.title"), title_justify="left")
     for number, column in enumerate(columns):
         grid.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
@@ -59,9 +59,9 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 def fail(error: BaseException) -> int:
-    """Print an error as one line, whatever else is shown, and return the exit code."""
+    """Print an error as one line and return the exit code."""
     if isinstance(error, PubPrivError):
-        text, code = f"error: {' '.join(str(error).split())}", error.exit_code  # one line, also of a library's text
+        text, code = f"error: {' '.join(str(error).split())}", error.exit_code  # in one line
     elif isinstance(error, KeyboardInterrupt):
         text, code = "interrupted: answers that were paid for are kept", INTERRUPTED
     else:

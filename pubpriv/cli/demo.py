@@ -27,18 +27,18 @@ _FLAGGED = (
 
 @dataclass(frozen=True)
 class _Example:
-    """What a demo releases.
+    """Settings and tables of a demo.
 
     Attributes:
-        dataset: its name in the ledger.
-        title: of its tables, in file names.
+        dataset: name in the ledger.
+        title: name of its tables in file names.
         unit: what one record stands for.
         person: id columns, if all rows of a person are protected together.
-        columns: of the tables.
-        budget: of the run.
+        columns: columns of the tables.
+        budget: budget of the run.
         components: k.
         private, public, held_out: tables.
-        open: why numbers that are not private may be shown.
+        open: why non-private numbers may be shown.
     """
 
     dataset: str

@@ -13,7 +13,7 @@ from pubpriv.estimators.settings import Setting, Settings, settings_of
 
 
 def _option_of(setting: Setting) -> str:
-    """Name the option of a setting, as it is typed."""
+    """Return the option of a setting, as it is typed."""
     return "--" + setting.name.replace("_", "-")
 
 
@@ -21,9 +21,9 @@ def with_settings(command: Callable[..., None], estimator: Estimator, planned: b
     """Return `command`, with an option for each setting instead of `**given`.
 
     Args:
-        command: takes the options that were given by their setting's field; those that were not are None.
-        estimator: whose settings.
-        planned: those alone that change a plan.
+        command: takes options by their setting's field; options that were not given are None.
+        estimator: estimator with the settings.
+        planned: only settings that change a plan.
     """
     own = [each for each in settings_of(estimator.settings) if each.about.planned or not planned]
 
@@ -46,7 +46,7 @@ def settings_from(estimator: Estimator, given: Mapping[str, Any]) -> Settings:
     """Make settings from the options that were given; the others are at their defaults.
 
     Raises:
-        InvalidInput: two options that exclude each other, or values that make no sense.
+        InvalidInput: two options that exclude each other, or invalid values.
     """
     values: dict[str, Any] = {}
     declared = {each.field: each for each in settings_of(estimator.settings)}
@@ -71,7 +71,7 @@ def _read(setting: Setting, value: Any) -> Any:
 
 
 def _number_or_word(option: str, given: str | int, words: tuple[str, ...]) -> int | str:
-    """Read a whole number, or one of some words."""
+    """Parse a whole number, or one of some words."""
     if given in words:
         return given
     try:
@@ -81,7 +81,7 @@ def _number_or_word(option: str, given: str | int, words: tuple[str, ...]) -> in
 
 
 def by_column_options(estimator: Estimator, given: Mapping[str, Any]) -> list[str]:
-    """Name the options among those given that take columns."""
+    """Return those of the given options that take columns."""
     return [_option_of(each) for each in settings_of(estimator.settings) if _is_mapping(each) and given.get(each.field)]
 
 

@@ -1,4 +1,4 @@
-"""`pubpriv doctor`: whether this installation can do what it is for, one line a check. Nothing is changed or spent."""
+"""`pubpriv doctor`: check whether this installation works, one line per check. Nothing is changed or spent."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 _OLDEST = (3, 11)
 _LEAST_ROOM = 200 * 2**20
-"""Bytes: a ledger that cannot be written stops every run, and a run without a ledger is no run."""
+"""Least free disk space in bytes, because a ledger that cannot be written stops every run."""
 
 _DRAWS, _SD = 4000, 2**20
 
@@ -42,7 +42,7 @@ def doctor(ledger: LedgerOption = None) -> None:
 
 
 def _show(name: str, check: Callable[[], str]) -> int:
-    """Print what a check found; give the exit code that its failure asks for, or 0."""
+    """Print the result of a check; return the exit code of its failure, or 0."""
     try:
         text, code = check(), 0
     except PubPrivError as error:
@@ -61,7 +61,7 @@ def _python() -> str:
 
 
 def _libraries() -> str:
-    """Name the versions of what every installation has."""
+    """Return the versions of the libraries that every installation has."""
     found, missing = [], []
     for line in requires("pubpriv") or ():
         if "extra ==" in line:
@@ -84,10 +84,9 @@ def _extras() -> str:
 
 
 def _noise() -> str:
-    """Draw from the sampler that releases draw from, and look whether it could be what it should be.
+    """Draw from the sampler that releases use, and check whether the draws are plausible.
 
-    A draw that is off by six standard errors of its own, or that comes twice, is no chance. `pubpriv audit` compares
-    the whole law.
+    A draw that is off by six standard errors, or that repeats, is not chance. `pubpriv audit` compares the whole law.
     """
     import numpy as np
 
@@ -122,7 +121,7 @@ def _output() -> str:
 
 
 def _room(option: str | None) -> str:
-    """Tell how much room there is where files are written: here, beside the ledger, and in the output tree."""
+    """Return the free space where files are written: here, in the ledger's folder, and in the output tree."""
     from pubpriv.privacy.ledger.urls import VARIABLE, understand
     from pubpriv.released.tree import output_root
 
@@ -140,7 +139,7 @@ def _room(option: str | None) -> str:
 
 
 def _prefect() -> str:
-    """Tell what makes `fit` a flow. Names of settings alone: a value may hold a secret."""
+    """Say whether `fit` runs as a flow, with names of settings only, because values may contain secrets."""
     named = sorted(name for name in os.environ if name.startswith("PREFECT_"))
     url = os.environ.get("PREFECT_API_URL")
     if not url:

@@ -1,4 +1,4 @@
-"""What the console shows of a release: its privacy statement, and its numbers with their standard errors."""
+"""Console output for a release: its privacy statement, and its numbers with their standard errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ def show_weights(estimate: "Estimate") -> None:
 
 
 def _show_columns(numbers: "Sequence[Number]") -> None:
-    """Show a row for each column: its mean and, where covariances were released, its standard deviation."""
+    """Show a row for each column: its mean and, if covariances were released, its standard deviation."""
     from pubpriv.released.numbers import of_columns, of_quantity, sources_of
 
     means, deviations = of_columns(numbers), of_quantity(numbers, "sd")
@@ -66,7 +66,7 @@ def _show_columns(numbers: "Sequence[Number]") -> None:
 
 
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:
-    """Show a row for each component: its weight, and of each column its mean and standard deviation."""
+    """Show a row for each component: its weight, and the mean and standard deviation of each column."""
     from pubpriv.released.numbers import by_component, of_quantity
 
     rows = []
@@ -79,7 +79,7 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
 
 
 def _show_groups(groups: "Groups", columns: "Sequence[str]") -> None:
-    """Show a row for each group: about how many rows it has, its means, and what is mostly that of all groups."""
+    """Show a row for each group: its number of rows, its means, and whether it is mostly that of all groups."""
     rows = []
     for group in groups.each:
         numbers = [number for number in group.numbers(columns) if number.quantity in ("mean", "weight")]
@@ -103,7 +103,7 @@ def _cells(number: "Number", digits: str, sources: Sequence[str]) -> list[str]:
 
 
 def _show_ladder(scored: "Sequence[Mapping[str, Any]]") -> None:
-    """Show what each number of components scored against those that lie apart, where a run looked for the best."""
+    """Show the score of each number of components relative to those that lie apart, if a run chose the number."""
     if scored:
         rows = [
             [str(line["components"]), f"{line['nats_per_row']:.3f} ±{line['noise']:.2g}", f"{line['penalty']:.3f}"]

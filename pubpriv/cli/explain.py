@@ -1,4 +1,4 @@
-"""`pubpriv explain`: what a run asked of private rows, what that cost, and what came out."""
+"""`pubpriv explain`: the questions of a run about private rows, their prices, and the result."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,9 +27,9 @@ def explain(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Explain a run: what was asked of the private rows, what each question cost, and what came out.
+    """Explain a run: the questions about private rows, the price of each, and the result.
 
-    A model file says all of it. Of a run in the ledger it says how many noisy numbers each question released.
+    A model file has all of this. For a run in the ledger, the number of noisy numbers of each question is shown.
     """
     from pubpriv.released.report.explained import write_explained
 

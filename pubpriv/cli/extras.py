@@ -1,4 +1,4 @@
-"""Say in one line what to install where a command needs a library that comes with an extra."""
+"""Report in one line which extra to install if a command needs a library that is missing."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,11 +16,11 @@ _EXTRAS = {
     "ruamel": ("ruamel.yaml", "prefect"),
     "statsmodels": ("statsmodels", "demo"),
 }
-"""What a module belongs to, and the extra that brings it."""
+"""For modules of optional libraries: the library, and the extra that installs it."""
 
 
 def need(module: str) -> None:
-    """Refuse to go on without a library, before anything is written or started.
+    """Check that a library is installed, before anything is written or started.
 
     Raises:
         InvalidInput: it is not installed.
@@ -30,18 +30,18 @@ def need(module: str) -> None:
 
 
 def explained(error: ModuleNotFoundError) -> InvalidInput | None:
-    """Return what to say of an import that failed, or None where no extra brings the module: that is a defect."""
+    """Return the error for a failed import, or None if no extra installs the module, which is a defect."""
     module = (error.name or "").partition(".")[0]
     return _absent(module) if module in _EXTRAS and find_spec(module) is None else None
 
 
 def lacking() -> list[str]:
-    """Name the extras of which some library is not installed, sorted."""
+    """Return the extras with a library that is not installed, sorted."""
     return sorted({extra for module, (_, extra) in _EXTRAS.items() if find_spec(module) is None})
 
 
 def checkout() -> Path | None:
-    """Return the folder of the project's sources if this package runs in one: `benchmarks` is there only."""
+    """Return the folder of the project's sources, which contains `benchmarks`; None if this is no checkout."""
     root = Path(__file__).parents[2]
     return root if (root / "pyproject.toml").is_file() and (root / "benchmarks").is_dir() else None
 

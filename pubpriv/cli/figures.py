@@ -1,4 +1,4 @@
-"""How a benchmark's figures are printed."""
+"""Print the figures of a benchmark."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from pubpriv.cli.console import out, table
 
 
 def tell(found: dict[str, Any], as_json: bool) -> None:
-    """Print one JSON object, or the single numbers line by line; lists are for tables."""
+    """Print one JSON object, or each number on a line; lists are left out, they are for tables."""
     if as_json:
         out(json.dumps(found))
         return
@@ -18,7 +18,7 @@ def tell(found: dict[str, Any], as_json: bool) -> None:
 
 
 def tell_rows(title: str, headings: Mapping[str, str], rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table; headings: of each name that is shown. What a row does not have is left empty."""
+    """Print rows as a table; `headings` has the shown names with their headings. Missing values are left empty."""
     table(title, list(headings.values()), [[_cell(row.get(name)) for name in headings] for row in rows])
 
 
@@ -28,7 +28,7 @@ def named(*names: str) -> dict[str, str]:
 
 
 def _cell(value: Any) -> str:
-    """Write a value in a table: nothing for None, three digits of a float, yes or NO."""
+    """Text of a value in a table: empty for None, three digits of a float, yes or NO."""
     if isinstance(value, bool):
         return "yes" if value else "NO"
     return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -139,7 +139,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
 
 
 def _release_id(estimator: Estimator, given: str | None, period: str | None) -> str:
-    """The name of a release: as it is given, that of a period, which is released once, or a new one."""
+    """The release id: as given, else from the period, which is released once, else a new one."""
     from pubpriv.ledger import new_release_id
 
     if given is not None:
@@ -148,10 +148,10 @@ def _release_id(estimator: Estimator, given: str | None, period: str | None) -> 
 
 
 def _needed(table: str | None, option: str, why: str) -> str:
-    """Give back the name of a table.
+    """Return the name of a table.
 
     Raises:
-        InvalidInput: it was not typed, and nothing else says it.
+        InvalidInput: it was not typed, and is not known otherwise.
     """
     if table is None:
         raise InvalidInput(f"{option} is missing, and {why}: give {option} TABLE, or --dataset FILE (`pubpriv init`)")
@@ -166,14 +166,14 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
     """Run a job, write its model and show it.
 
     Args:
-        job: what to run.
-        out_: where the model is written; None: under `PUBPRIV_OUTPUT`.
-        flown: as a Prefect flow.
-        overwrite: another model's file.
-        verbosity: how much is said.
+        job: job to run.
+        out_: path of the model; None: under `PUBPRIV_OUTPUT`.
+        flown: run it as a Prefect flow.
+        overwrite: replace the file of another model.
+        verbosity: amount of output.
 
     Raises:
-        typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
+        typer.Exit: with code 4 if the estimate did not converge; the model is written nevertheless.
     """
     from pubpriv.released.tree import check_tree
 
@@ -208,10 +208,10 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
 
 
 def _through_prefect(plain: bool, prefect: bool) -> bool:
-    """Tell whether a run is a flow: if somebody asked for that, by an option or by naming a server.
+    """Decide whether to run as a flow: if an option asks for it, or if a server is named.
 
     Raises:
-        InvalidInput: asked for both ways, or Prefect is not installed.
+        InvalidInput: both options were given, or Prefect is not installed.
     """
     if plain and prefect:
         raise InvalidInput("--plain runs without Prefect, --prefect with it: give one")
@@ -222,7 +222,7 @@ def _through_prefect(plain: bool, prefect: bool) -> bool:
 
 
 def admit(job: "Job") -> None:
-    """Refuse what cannot run, before anything is spent or a server is started; the run checks everything again.
+    """Refuse a job that cannot run, before anything is spent or a server is started; the run checks everything again.
 
     Raises:
         PubPrivError: see `Job.admit` and `Job.check`.
@@ -234,7 +234,7 @@ def admit(job: "Job") -> None:
 
 
 def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
-    """Run a job, through Prefect if `flown`; give its estimate."""
+    """Run a job, through Prefect if `flown`, and return its estimate."""
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
     with following(verbosity, job):
         log_event("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
@@ -249,7 +249,7 @@ def _estimate(job: "Job", flown: bool) -> "Estimate":
     from pubpriv.estimators.jobs import run_job
 
     if not flown:
-        # opening a table checks all that its schema says (`tests/schemas/test_plain.py`), so pandera stays out
+        # opening a table checks everything in its schema (`tests/schemas/test_plain.py`), so pandera is not needed
         estimate = run_job(job)
         _store(estimate, job)
         return estimate
@@ -264,7 +264,7 @@ def _estimate(job: "Job", flown: bool) -> "Estimate":
 
 
 def _check_outside(path: Path, job: "Job") -> None:
-    """Refuse to write among the files of the private table, which would be another table then."""
+    """Refuse to write a model among the files of the private table, which would change that table."""
     from pubpriv.common.tables import canonical, overlap
 
     if overlap(canonical(job.private), glob.escape(str(path.resolve()))):
@@ -272,7 +272,7 @@ def _check_outside(path: Path, job: "Job") -> None:
 
 
 def _check_out(path: Path, job: "Job", overwrite: bool) -> None:
-    """Refuse to lose another model, before anything is spent."""
+    """Refuse to overwrite another model, before anything is spent."""
     from pubpriv.released.kinds import load
 
     if path.is_dir():
@@ -294,7 +294,7 @@ def _check_out(path: Path, job: "Job", overwrite: bool) -> None:
 
 
 def _store(estimate: "Estimate", job: "Job") -> None:
-    """Do what the flow's last task does: write model, table and page into the output tree, if there is one."""
+    """Write model, table and page into the output tree, if there is one, like the flow's last task."""
     from pubpriv.released.tree import output_root
 
     root = output_root()
@@ -305,14 +305,14 @@ def _store(estimate: "Estimate", job: "Job") -> None:
 
 
 def _kept(estimate: "Estimate", root: Path | None) -> Path | None:
-    """Name the model that the run left in the output tree."""
+    """Path of the run's model in the output tree."""
     from pubpriv.released.tree import ReleaseFiles
 
     return None if root is None else ReleaseFiles.of(estimate, root).model
 
 
 def _save(estimate: "Estimate", path: Path) -> None:
-    """Write the model; a disk that refuses it costs nothing but another try."""
+    """Write the model; if the disk refuses it, trying again costs nothing."""
     refused = None
     try:
         estimate.save(path)

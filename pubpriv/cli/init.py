@@ -1,4 +1,4 @@
-"""`pubpriv init`: ask what a dataset is, write that to a file, and register it. Every answer can be an option."""
+"""`pubpriv init`: ask for the facts of a dataset, write its file, and register it. Every answer can be an option."""
 
 import sys
 from pathlib import Path
@@ -42,10 +42,10 @@ def init(
         bool | None, typer.Option("--register/--no-register", help="Register the dataset too.", show_default=False)
     ] = None,
 ) -> None:
-    """Ask what a dataset is, write its file, and register it with its cap.
+    """Ask for the facts of a dataset, write its file, and register it with its cap.
 
-    Every question has an option; whatever is given as one is not asked. Of the private table the schema and the
-    number of rows are looked at, and nothing else.
+    Every question has an option, and is not asked if the option is given. Only the schema and the number of rows of
+    the private table are read.
     """
     for module in ("ruamel", "prefect"):
         need(module)
@@ -85,10 +85,10 @@ def init(
 
 
 def _ask(given: str | None, option: str, question: str, default: str | None = None) -> str:
-    """Give what an option said, or ask for it.
+    """Return the value of an option, or ask for it.
 
     Raises:
-        InvalidInput: nobody is there to answer.
+        InvalidInput: there is no terminal to ask at.
     """
     if given is not None:
         return given
@@ -114,7 +114,7 @@ def _confirmed(given: bool | None, question: str) -> bool:
 
 
 def _shared(private: str, public: str, url: str) -> list[str]:
-    """Name the numeric columns of the public rows, once it is certain that they are no private table's.
+    """Return the numeric columns of the public rows, after checking that they are not those of a private table.
 
     Raises:
         InvalidInput: see `check_public_file`.
@@ -141,7 +141,7 @@ def _release(estimator: str | None, budget: str | None) -> dict[str, str]:
 
 
 def _check_tables(model: "Dataset") -> None:
-    """Open both tables with the columns: a name that one of them lacks is an error now."""
+    """Open both tables with the columns, so that a missing column is an error now."""
     from pubpriv.data.tables import PrivateTable, PublicTable
 
     columns = PublicTable.open(model.public, model.columns).columns
@@ -179,7 +179,7 @@ def _register(model: "Dataset", url: str) -> None:
 
 
 def _tell_next(file: Path, model: "Dataset", url: str, named: bool) -> None:
-    """Print the two commands that come next, whole."""
+    """Print the complete next two commands."""
     first = model.releases[0]
     where = f" --ledger {quote(url)}" if named else ""
     line = f"{first.estimator} --dataset {quote(str(file))} --budget {first.allotment}{where}"

@@ -1,8 +1,8 @@
-"""Ctrl-C that is not lost.
+"""Make sure that Ctrl-C is not lost.
 
-Python raises it wherever the main thread happens to be. In the destructor of a library's object it is dropped, with a
-line on standard error; between two locks it can end as an error of theirs. A run that goes on would pay for further
-questions, so that Ctrl-C came is remembered, and looked at before each step.
+Python raises KeyboardInterrupt wherever the main thread happens to be. In the destructor of a library's object it is
+dropped, with a line on standard error; between two locks it can turn into another error. A run that continues would
+pay for further questions. So Ctrl-C is remembered, and checked before each step.
 """
 
 import signal
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def remembered() -> Iterator[Callable[[], None]]:
-    """Remember Ctrl-C for a while; gives what raises it again if it came. An error after it is taken to be due to it.
+    """Remember Ctrl-C; yields a function that raises it again if it came. A later error counts as caused by it.
 
-    Another thread than the main one, or a process that treats the signal in its own way, is left as it is.
+    Does nothing outside of the main thread, or if the process has its own handler for the signal.
 
     Raises:
-        KeyboardInterrupt: in place of an error, if it came before that.
+        KeyboardInterrupt: instead of an error, if Ctrl-C came before that error.
     """
     came = False
 
@@ -53,7 +53,7 @@ def remembered() -> Iterator[Callable[[], None]]:
 def checking(
     check: Callable[[], None], around: Callable[["Runner"], "Runner"] | None
 ) -> Callable[["Runner"], "Runner"]:
-    """Call `check` before each step, and put `around` around the runner, too, if there is one."""
+    """Call `check` before each step; if `around` is given, it also wraps the runner."""
 
     def both(runner: "Runner") -> "Runner":
         inner = runner if around is None else around(runner)

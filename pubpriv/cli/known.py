@@ -1,7 +1,7 @@
-"""What need not be typed again of a dataset that is registered: its table, columns, public rows and ledger.
+"""Options that need not be typed for a registered dataset: table, columns, public rows and ledger.
 
-What was typed comes first. The rest is read from the dataset's file (`pubpriv init` writes one), where `--dataset`
-names a file; otherwise the ledger knows the table that was declared, with its columns. No private table is opened.
+Typed options come first. The others are read from the dataset's file (`pubpriv init` writes one), if `--dataset` names
+a file; otherwise from the ledger, which has the declared table and its columns. No private table is opened.
 """
 
 import os
@@ -21,15 +21,15 @@ _SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Known:
-    """Where a dataset is.
+    """Known facts of a dataset.
 
     Attributes:
-        dataset: its name in the ledger; None: no dataset is meant.
+        dataset: name in the ledger; None: no dataset is meant.
         private: private table; None: neither typed nor known.
-        public: public rows; None: neither typed nor known, for the ledger keeps no name of public files.
+        public: public rows; None: neither typed nor known (the ledger does not store names of public files).
         columns: names or expressions; None: the numeric columns of the public rows.
-        ledger: its URL, or what was typed for it.
-        person: whether its file says that the unit is a person; of what the ledger says of that nothing is known here.
+        ledger: URL of the ledger, or the typed option.
+        person: whether the dataset's file says that the unit is a person; the ledger is not asked here.
     """
 
     dataset: str | None
@@ -43,10 +43,10 @@ class Known:
     def of(
         cls, dataset: str | None, private: str | None, public: str | None, columns: str | None, ledger: str | None
     ) -> "Known":
-        """Take what was typed, and look up the rest.
+        """Take the typed options, and look up the rest.
 
         Raises:
-            InvalidInput: a file that describes no dataset, an unknown dataset, or one that declares several tables.
+            InvalidInput: a file that does not describe a dataset, an unknown dataset, or several declared tables.
             Unavailable: the ledger cannot be read now.
         """
         from pubpriv.common.lists import split_names
@@ -70,7 +70,7 @@ class Known:
         )
 
     def _declared(self) -> "Known":
-        """Fill in from the table that the ledger knows."""
+        """Fill in from the table that is declared in the ledger."""
         from pubpriv.privacy.ledger import Ledger
 
         with Ledger.open(ledger_url(self.ledger), create=False) as books:
@@ -87,7 +87,7 @@ def _read_dataset(file: Path) -> "Dataset":
     """Read the file of a dataset.
 
     Raises:
-        InvalidInput: it cannot be read, says something that is not allowed, or is not of a dataset.
+        InvalidInput: it cannot be read, has invalid contents, or does not describe a dataset.
     """
     for module in ("ruamel", "prefect"):
         need(module)

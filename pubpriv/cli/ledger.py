@@ -1,4 +1,4 @@
-"""`pubpriv ledger`: check the records, hand them to an auditor, bring back what was lost."""
+"""`pubpriv ledger`: verify the records, export them for an auditor, restore lost ones."""
 
 import json
 from collections.abc import Iterator
@@ -44,14 +44,14 @@ def _verify(
 ) -> None:
     """Check every record. Exit 6 if one is wrong.
 
-    Checked are the hash chain, prices, balances, and one charge and one answer a key. The price of each charge is
-    worked out again from its stored question.
+    Checks the hash chain, prices, balances, and that each key has one charge and one answer. The price of each charge
+    is computed again from its stored question.
 
-    With --checkpoint, records that an earlier call checked are not read again; with --full too they are, and the chain
-    must still hold the record at which that call ended. Keep the key from whoever writes the ledger.
+    With --checkpoint, records that an earlier call checked are not read again. With --full they are, and the chain must
+    still have the record at which that call ended. Keep the key away from everybody who writes to the ledger.
     With --file, check an export by itself; with --file and --ledger, also check that the ledger has all of it.
     With --model, compare the model's bill with the ledger's, and look for its chain head.
-    With --archive, replay the books that this ledger carries on, and compare what it begins with.
+    With --archive, replay the earlier books that this ledger continues, and compare its first records with them.
     """
     if file and (datasets or model or archive):
         raise InvalidInput("--file checks a whole export: name neither datasets nor a --model or --archive with it")
@@ -104,7 +104,7 @@ def _known(file: Path | None, key: Path | None) -> dict[str, Any]:
 
 
 def _keep(file: Path | None, key: Path | None, known: dict[str, Any], found: dict[str, Any]) -> None:
-    """Write the checkpoint anew, with what it had of other datasets."""
+    """Write the checkpoint again, keeping its entries for other datasets."""
     from pubpriv.privacy.ledger import checkpoint
     from pubpriv.privacy.ledger.summary import Checkpoint
 
@@ -132,7 +132,7 @@ def _of_ledger(url: str, datasets: list[str], models: list[Path], known: dict[st
 
 
 def _check_archive(archive: Path | None, url: str) -> None:
-    """Compare what the books of a ledger begin with, with what those in an archive come to."""
+    """Compare the first records of a ledger with the books in an archive."""
     from pubpriv.ledger import Ledger
 
     if archive is None:
@@ -164,11 +164,11 @@ def _export(
     """Write every record as JSON lines.
 
     An auditor checks them with `pubpriv ledger verify --file`. Keep the file away from the ledger: it is also the
-    witness against a ledger that was restored from an older copy. Name it in PUBPRIV_LEDGER_WITNESS, and a ledger that
-    lacks some of it opens for reading only.
+    witness against a ledger that was restored from an older copy. If PUBPRIV_LEDGER_WITNESS names it, a ledger that
+    lacks some of its records opens for reading only.
 
-    With --after, write what came after another export, which stays as it is: both together are the backup, the newer
-    one alone is the witness.
+    With --after, write only records after another export, which stays unchanged: both together are the backup, and the
+    newer one is the witness.
     """
     from pubpriv.ledger import Ledger
 
@@ -190,10 +190,10 @@ def _restore(
     ] = None,
     ledger: LedgerOption = None,
 ) -> None:
-    """Append what an export has and the ledger lacks.
+    """Append the records that an export has and the ledger lacks.
 
-    The export is checked first. Brings an older copy up to date, or moves a whole ledger into an empty database. From
-    then on use one of the two copies only: what is charged to both is spent twice.
+    The export is checked first. This brings an older copy up to date, or moves a whole ledger into an empty database.
+    From then on use only one of the two copies: if both are charged, the budget is spent twice.
     """
     from pubpriv.ledger import Ledger
 
@@ -210,13 +210,13 @@ def _close(
     out_: Annotated[Path, typer.Option("--out", help="File to write: the archive, an export of all closed books.")],
     ledger: LedgerOption = None,
 ) -> None:
-    """Close all books of a ledger, and carry them on in a new one. It cannot be taken back.
+    """Close all books of a ledger, and carry them on in a new one. This cannot be undone.
 
-    Nothing is charged to the old ledger any more; it can be read and verified for ever. The new one begins with
-    what is spent, with terms, tables and names of all runs, and refuses whatever the old one would refuse. An archive
-    is written first, which has every record and from which the new books are made.
+    Nothing is charged to the old ledger any more; it can be read and verified forever. The new one begins with the
+    amounts spent, with terms, tables and names of all runs, and refuses whatever the old one would refuse. An archive
+    with every record is written first, and the new books are made from it.
 
-    End all runs first, and run it as the owner. If it is interrupted, run it again: never do both ledgers take
+    End all runs first, and run this as the owner. If it is interrupted, run it again: the two ledgers never both take
     charges.
     """
     from pubpriv.ledger import Ledger
@@ -245,8 +245,8 @@ def _grant(
 ) -> None:
     """Give two roles their rights in a ledger in PostgreSQL.
 
-    Run it as the owner, once; it makes the ledger's tables too. The roles have to be there (`createuser`). Running it
-    again changes nothing; after an upgrade that made new tables it gives the rights on them too.
+    Run it once, as the owner; it also makes the ledger's tables. The roles must exist (`createuser`). Running it again
+    changes nothing, but after an upgrade that made new tables it grants the rights on them.
     """
     from pubpriv.privacy.ledger.roles import grant
 
@@ -258,7 +258,7 @@ def _grant(
 
 @contextmanager
 def _at_work(what: str) -> Iterator[None]:
-    """Show a spinner where there is a terminal."""
+    """Show a spinner if there is a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False)

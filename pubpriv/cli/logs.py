@@ -1,19 +1,19 @@
-"""How much a command says: nothing, a line a step, more, or events for whoever keeps logs.
+"""Amount of output of a command: nothing, a line per step, more, or events for logs.
 
 There are few events, each with the same public facts every time.
 
-| event | facts beside `dataset` and `release_id` |
+| event | facts in addition to `dataset` and `release_id` |
 |---|---|
 | `run_started` | `estimate` (name of the estimator), `budget` of the run |
-| `step_started` | `step`, `title`: for people, with a number where the step repeats |
+| `step_started` | `step`, `title`: for people, with a number if the step repeats |
 | `charge` | `step`, `label`, `question`, `cost`; only what was paid now: a replayed answer costs nothing |
-| `step_finished` | `step`, `seconds` (null for steps that look at private rows), `charges` |
+| `step_finished` | `step`, `seconds` (null for steps that use private rows), `charges` |
 | `run_finished` | `converged`, `spent`, `charges`, `warnings` |
 
-Beside them the command line logs `note` (`message`) and, when it fails, `failed` (`error`, `message`, `exit_code`).
+The command line also logs `note` (`message`) and, when it fails, `failed` (`error`, `message`, `exit_code`).
 
-Durations of private steps may depend on rows (`docs/privacy.md`), so they are not logged, and no line has a time of its
-own: whoever collects the lines stamps them, and keeps the stamps from outsiders.
+Durations of private steps may depend on rows (`docs/privacy.md`), so they are not logged, and no line has a time. The
+system that collects the lines adds time stamps, which must be kept from outsiders.
 """
 
 import json
@@ -47,7 +47,7 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
 
 
 def log_event(event: str, **facts: Any) -> None:
-    """Log an event with its facts, no more and no fewer.
+    """Log an event with exactly its facts.
 
     Raises:
         TypeError: an event or a fact that is not in the vocabulary.
@@ -67,11 +67,11 @@ class _JsonLines(logging.Formatter):
 
 
 def _follower(dataset: str, release_id: str) -> "Callable[[Runner], Runner]":
-    """Give what `steps.watcher` is set to, to log every step of a run with its charges.
+    """Return a value for `steps.watcher` that logs every step of a run with its charges.
 
     Args:
-        dataset: of the run.
-        release_id: of the run.
+        dataset: dataset of the run.
+        release_id: release id of the run.
     """
     from pubpriv.curator import Curator
 
@@ -99,10 +99,10 @@ Verbosity = Literal["quiet", "steps", "verbose", "json"]
 
 
 def verbosity_of(quiet: bool, verbose: bool, log_json: bool) -> Verbosity:
-    """Choose what options and `PUBPRIV_LOG` ask for, options first, and set the console to it.
+    """Choose the verbosity from options, else from `PUBPRIV_LOG`, and set the console to it.
 
     Raises:
-        InvalidInput: two at once, or a `PUBPRIV_LOG` that is not known.
+        InvalidInput: two options, or an unknown `PUBPRIV_LOG`.
     """
     if quiet + verbose + log_json > 1:
         raise InvalidInput("choose one of --quiet, --verbose and --log-json")
@@ -118,7 +118,7 @@ def verbosity_of(quiet: bool, verbose: bool, log_json: bool) -> Verbosity:
 
 @contextmanager
 def following(verbosity: Verbosity, job: Any) -> Iterator[None]:
-    """Show the steps of a job while it runs, and end it between two of them if Ctrl-C was lost."""
+    """Show the steps of a job while it runs, and end it between two steps if Ctrl-C was lost."""
     from pubpriv.estimators.steps import watcher
 
     with remembered() as check, _shown(verbosity, job):
@@ -148,15 +148,15 @@ def _shown(verbosity: Verbosity, job: Any) -> Iterator[None]:
 
 
 _TURN = re.compile(r"(\d+) of (\d+)")
-"""A place of a step that repeats; see `Place`."""
+"""Place of a step that repeats; see `Place`."""
 
 
 @contextmanager
 def _progress() -> Iterator[None]:
-    """Show a spinner that counts and names the step at work; a line per step where there is no terminal.
+    """Show a spinner with the number and name of the current step, or a line per step without a terminal.
 
-    A step that repeats so many times is one step, and one line. How many steps there will be follows from answers of
-    the run, so nobody knows it. It shows names, never durations: how long a private step takes may depend on rows.
+    A step that repeats a known number of times is one step and one line. The total number of steps follows from answers
+    of the run, so it is not shown. Durations are not shown either: that of a private step may depend on rows.
     """
     from rich.console import Console
 
@@ -205,7 +205,7 @@ def _logging_to_stderr(formatter: logging.Formatter) -> Iterator[None]:
 
 
 class _Sentences(logging.Formatter):
-    """Events for a person: a line a step when it begins, and what it took when it is done."""
+    """Events for people: a line when a step begins, and its duration when it is done."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write the line."""

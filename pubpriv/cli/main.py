@@ -1,4 +1,4 @@
-"""The program `pubpriv`: commands, each imported when it is called, and what becomes of their errors."""
+"""The program `pubpriv`: its commands, each imported when it is called, and the handling of their errors."""
 
 import atexit
 import gc
@@ -41,14 +41,14 @@ _COMMANDS = {
     "ledger": ("pubpriv.cli.ledger:app", "Verify, export or restore the ledger."),
     "bench": ("pubpriv.cli.bench:app", "Measure what the documentation claims."),
 }
-"""Where each command is, and its line in `pubpriv --help`."""
+"""Import path of each command, and its line in `pubpriv --help`."""
 
 _LISTED = {name: line for name, (_, line) in _COMMANDS.items() if name != "bench" or checkout()}
-"""Lines of `pubpriv --help`: an installed package brings no benchmarks."""
+"""Lines of `pubpriv --help`; an installed package has no benchmarks."""
 
 
 class _Loaded(Mapping[str, Any]):
-    """Commands by name; each is imported and built when it is looked up, so that none waits for another."""
+    """Commands by name; each is imported only when it is looked up, so that no command waits for another's imports."""
 
     def __getitem__(self, name: str) -> Any:
         module, _, attribute = _COMMANDS[name][0].partition(":")
@@ -89,7 +89,7 @@ app = typer.Typer(name="pubpriv", cls=_Program, no_args_is_help=True, **_COMPLET
 
 
 def _tell_version(asked: bool) -> None:
-    """Print the version alone, and leave."""
+    """Print only the version, and exit."""
     if asked:
         from importlib.metadata import version
 
@@ -106,18 +106,18 @@ def _pubpriv(
     """Statistics of a private table, released under differential privacy with the help of public rows."""
 
 
-# old versions of Typer raise the classes of Click, new ones those of a copy they bring: found by name, it is either
+# old versions of Typer raise Click's classes, new ones those of their own copy: looked up by name, to work with both
 _USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
 def main() -> None:
-    """Run a command, and leave with the exit code that its error has."""
+    """Run a command, and exit with the code of its error."""
     atexit.register(gc.freeze)  # Python would search all modules for garbage: a seventh of the time of a small fit
     warnings.showwarning = lambda message, *_: note(f"warning: {message}")
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
         code = app(prog_name="pubpriv", standalone_mode=False)
-        if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+        if code == INTERRUPTED:  # Typer's code for Ctrl-C
             code = fail(KeyboardInterrupt())
     except typer.Exit as stop:
         code = stop.exit_code

@@ -25,16 +25,16 @@ _Files = Annotated[
 def deploy(
     files: _Files = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would change on the server, as it is and as it would be.")
+        bool, typer.Option("--dry-run", help="Show what would change on the server, before and after.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Look for the tables and their columns, and at the ledger; at no server.")
+        bool, typer.Option("--check", help="Check the tables, their columns and the ledger, without a server.")
     ] = False,
     yaml: Annotated[
         bool, typer.Option("--prefect-yaml", help="Print a prefect.yaml for `prefect deploy`, and change nothing.")
     ] = False,
     set_budget: Annotated[
-        bool, typer.Option("--set-budget", help="Register datasets that the ledger does not know, with their caps.")
+        bool, typer.Option("--set-budget", help="Register datasets that are not in the ledger, with their caps.")
     ] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete deployments of this installation that no file names any more.")
@@ -43,18 +43,19 @@ def deploy(
         str | None, typer.Option(help="Whose deployments these are. Default: PUBPRIV_INSTALLATION.", show_default=False)
     ] = None,
     pool: Annotated[
-        Literal["process", "kubernetes"], typer.Option(help="What runs are in work pools that are not there yet.")
+        Literal["process", "kubernetes"], typer.Option(help="Kind of work pools that do not exist yet.")
     ] = "process",
     job: Annotated[
         Path | None,
-        typer.Option(help="Manifest of the job that a run is. Default: kubernetes-job.yaml.", show_default=False),
+        typer.Option(help="Manifest of the job of a run. Default: kubernetes-job.yaml.", show_default=False),
     ] = None,
 ) -> None:
-    """Register deployments on the Prefect server that PREFECT_API_URL names; the same files again change nothing.
+    """Register deployments on the Prefect server in PREFECT_API_URL; the same files again change nothing.
 
-    Makes the work pool, a slot for each dataset, so that its runs take turns, and automations that pause a deployment
-    whose runs fit no more, and mind runs that die. Paused schedules stay paused, and what others added stays. Budgets
-    are checked first, and set only with --set-budget: datasets that the ledger has otherwise are not deployed.
+    Makes the work pool; a slot for each dataset, so that its runs take turns; and automations that pause a deployment
+    whose runs no longer fit, and handle runs that die. Paused schedules stay paused, and settings that others added
+    stay. Budgets are checked first, and set only with --set-budget: datasets that differ in the ledger are not
+    deployed.
     """
     need("prefect")
     from pubpriv.deployments.examples import EXAMPLES
@@ -110,7 +111,7 @@ def _job(file: Path | None) -> dict[str, Any]:
 
 
 def _check_budgets(models: Any, set_budget: bool) -> Any:
-    """Tell what the ledger has of each dataset, and give that."""
+    """Print the state of each dataset in the ledger, and return it."""
     from pubpriv.deployments.budgets import budget_checks
 
     checks = budget_checks(models, set_budget)
@@ -122,14 +123,14 @@ def _check_budgets(models: Any, set_budget: bool) -> Any:
 
 
 def _as_looked(looked: int, datasets: int) -> str:
-    """Sum up checks that found nothing wrong."""
+    """Summary of checks that found nothing wrong."""
     if looked == datasets:
         return "the tables are there, and the ledger has them as their files say"
     return f"the tables are there, and {datasets - looked} were not looked for in a ledger, see above"
 
 
 def _check_tables(models: Any) -> int:
-    """Tell which tables or columns are missing; give of how many datasets that is so."""
+    """Print which tables or columns are missing; return the number of datasets with missing ones."""
     from pubpriv.deployments.tables import table_findings
 
     found = table_findings(models)
@@ -161,9 +162,9 @@ def serve(
 ) -> None:
     """Run everything on one machine, to try it out: server with UI, worker, slots, deployments. Ctrl-C ends all of it.
 
-    Nothing listens or speaks beyond this machine. Datasets are registered with their caps in a ledger in the home
-    folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it;
-    where it is set, datasets of yours are served in no other.
+    There are no connections from or to other machines. Datasets are registered with their caps in a ledger in the home
+    folder. With --no-examples, the ledger in PUBPRIV_LEDGER is used if it is set, and no budget is set in it; if it is
+    set, your own datasets are served only with that ledger.
     """
     need("prefect")
     from pubpriv.deployments import serving
@@ -200,10 +201,10 @@ def serve(
 
 
 def _own_ledger(datasets: Path | None, no_examples: bool) -> str | None:
-    """Give the ledger that is named, in which examples have no business; None: one in the home folder.
+    """Return the ledger in PUBPRIV_LEDGER, which is not used for examples; None: a ledger in the home folder.
 
     Raises:
-        InvalidInput: datasets would be given their caps once more, in another ledger than the one that is named.
+        InvalidInput: datasets would get their caps a second time, in another ledger than the one in PUBPRIV_LEDGER.
     """
     from pubpriv.privacy.ledger.urls import understand
 
@@ -217,13 +218,13 @@ def _own_ledger(datasets: Path | None, no_examples: bool) -> str | None:
     if not named or not no_examples:
         return None
     address = understand(named)
-    return named if address.path is None else address.shown  # runs are at work in folders of their own
+    return named if address.path is None else address.shown  # runs work in folders of their own
 
 
 def _prepared(
     folder: Path, datasets: Path | None, *, examples: bool, set_budget: bool
 ) -> tuple[str, Callable[[], None]]:
-    """Read what is to be deployed; give its work pool, and a function that registers and shows it."""
+    """Read the files to deploy; return their work pool, and a function that registers and shows the deployments."""
     from pubpriv.deployments.examples import EXAMPLES
     from pubpriv.deployments.files import read_all
     from pubpriv.deployments.render import render
@@ -252,7 +253,7 @@ def _prepared(
 
 
 def _prepare(folder: Path) -> None:
-    """Make a home folder that nobody else reads."""
+    """Make a home folder that only this user may read."""
     refused = None
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)
@@ -287,9 +288,9 @@ def backfill(
     to: Annotated[str, typer.Option("--to", help="Last day or time; it counts.")],
     yes: Annotated[bool, typer.Option("--yes", help="Run without asking.")] = False,
 ) -> None:
-    """Run the periods of a schedule that have no release. Each is a release of its own, and has its price.
+    """Run the periods of a schedule that have no release. Each is a release of its own, with its own price.
 
-    Periods that have a release are left alone. The private table is read as it is today.
+    Periods that have a release are skipped. The private table is read as it is today.
     """
     need("prefect")
     from pubpriv.deployments.backfill import plan, trigger

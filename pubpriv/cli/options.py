@@ -30,11 +30,11 @@ RowsPerPersonOption = Annotated[
     str,
     typer.Option(
         metavar="1|L|auto",
-        help="Where the unit is a person: how many rows of each count in full. 1: each person counts once.",
+        help="If the unit is a person: how many rows of each count in full. 1: each person counts once.",
     ),
 ]
 PersonsOption = Annotated[
-    int | None, typer.Option(min=2, help="Number of persons, where the unit is a person.", show_default=False)
+    int | None, typer.Option(min=2, help="Number of persons, if the unit is a person.", show_default=False)
 ]
 
 # of measurements
@@ -44,12 +44,12 @@ EachBudgetOption = Annotated[str, typer.Option(help="Budget of each run.")]
 
 
 def check_suffix(path: Path, what: str, *suffixes: str) -> None:
-    """Refuse a file whose name says another format than what is written there.
+    """Refuse a file whose suffix does not fit the written format.
 
     Args:
-        path: of the file.
-        what: is written, with its article.
-        suffixes: that say so, the usual one first; "": a name without.
+        path: path of the file.
+        what: description of the contents, with an article.
+        suffixes: allowed suffixes, the usual one first; "": no suffix.
 
     Raises:
         InvalidInput: another suffix.
@@ -59,7 +59,7 @@ def check_suffix(path: Path, what: str, *suffixes: str) -> None:
 
 
 def ledger_url(option: str | None) -> str:
-    """Choose the ledger that was named, one way or the other; its password is left out (`ledger.urls` keeps it)."""
+    """Return the URL of the ledger from the option or PUBPRIV_LEDGER, without a password (`ledger.urls` keeps it)."""
     from pubpriv.privacy.ledger.urls import without_password
 
     url = option or os.environ.get("PUBPRIV_LEDGER")

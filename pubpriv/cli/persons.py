@@ -1,4 +1,4 @@
-"""`pubpriv bench persons` and `bench groups`: tables in which a person has many rows, or that are of many groups."""
+"""`pubpriv bench persons` and `bench groups`: tables with many rows per person, or with many groups."""
 
 from typing import Annotated
 
@@ -54,7 +54,7 @@ def groups(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure Gaussians by group, beside each group's raw answer and beside all rows together."""
+    """Measure Gaussians by group, compared with each group's raw answer and with all rows together."""
     if frames:
         from benchmarks.group_frames import bench as of_frames
 

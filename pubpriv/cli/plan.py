@@ -1,6 +1,6 @@
-"""`pubpriv plan`: predict what a run would cost and how exact it would be, before a row is read.
+"""`pubpriv plan`: predict the price and the errors of a run, before a row is read.
 
-Nothing is charged, and no ledger is needed; one that knows the dataset saves typing.
+Nothing is charged, and no ledger is needed; a ledger with the dataset saves typing.
 """
 
 import json
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pubpriv.privacy.ledger.period_outlook import PeriodOutlook
 
 _LARGE = 10**9
-"""Counts from here on are written with an exponent."""
+"""Counts from this one on are written with an exponent."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -97,9 +97,9 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if outlook is not None:
             known = without_table(known, rows, persons is not None or sizes is not None, outlook)
         if private is None and any(number is not None for number in (rows, persons, sizes)):
-            known = replace(known, private=None)  # so many are asked about, whatever the dataset has
+            known = replace(known, private=None)  # plan for this number, not for the dataset's
         if not estimator.needs_public(settings):
-            known = replace(known, public=public)  # a method without public rows takes none from a dataset's file
+            known = replace(known, public=public)  # not the dataset's public rows
         if known.public is None and not estimator.needs_public(settings):
             opened: PublicTable | Size = _no_public(public_rows, dims, known.columns)
         else:
@@ -120,7 +120,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
 
 
 def _persons(case: Any, persons: int | None, rows_per_person: str, sizes: str | None) -> tuple["PersonCase", int]:
-    """Give the case of persons and how many there are."""
+    """Return the case of persons and their number."""
     from pubpriv.estimators.person_case import PersonCase
     from pubpriv.ledger.unit import DeclaredSizes, check_most
 
@@ -143,7 +143,7 @@ for each in ESTIMATORS:
 
 
 def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | Size":
-    """Open the public table, or say how large it will be."""
+    """Open the public table, or return its size."""
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
     from pubpriv.estimators.planning import Size
@@ -161,7 +161,7 @@ def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | 
 
 
 def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | None) -> "Size":
-    """Say how many columns there are: a method without public rows asks for no more."""
+    """Return the number of columns, all that a method without public rows needs."""
     from pubpriv.estimators.planning import Size
 
     if rows is not None:
@@ -172,7 +172,7 @@ def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | No
 
 
 def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
-    """Give the number of private rows, or count them."""
+    """Return the number of private rows as given, or count them."""
     from pubpriv.data.tables import PrivateTable
     from pubpriv.estimators.jobs import check_may_be_counted
     from pubpriv.estimators.planning import Size
@@ -242,7 +242,7 @@ def _show(
 
 
 def _theorems(plan: Any) -> None:
-    """Rows that theorems ask for, and that this run is predicted to need for the same, with the reason."""
+    """Print the rows that theorems require, and those that this run is predicted to need for the same error."""
     from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 
     if not plan.theorems:
@@ -264,7 +264,7 @@ def _theorems(plan: Any) -> None:
 
 
 def _count(value: int | None) -> str:
-    """A whole number; large ones as powers of ten."""
+    """Text of a whole number; large ones with an exponent."""
     if value is None:
         return "none"
     return f"{value:,}" if value < _LARGE else f"{value:.1e}"

@@ -1,4 +1,4 @@
-"""What `pubpriv plan --period` adds to a plan: whose rows are asked, and what caps have left for them."""
+"""Additions of `pubpriv plan --period` to a plan: the period, and what is left of its caps."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ def outlook_of(known: Known, period: str, budget: str) -> "PeriodOutlook":
     """Look up the caps of a dataset for one more run of a period; nothing is opened or charged.
 
     Raises:
-        InvalidInput: no dataset is named, it has no periods, or none of this name; a budget that its caps do not take.
+        InvalidInput: no dataset is named, it has no such period, or the budget cannot be charged to its caps.
         Unavailable: the ledger cannot be read now.
     """
     from pubpriv.ledger.unit import check_unit
@@ -39,16 +39,16 @@ def outlook_of(known: Known, period: str, budget: str) -> "PeriodOutlook":
 
 
 def without_table(known: Known, rows: int | None, counted: bool, outlook: "PeriodOutlook") -> Known:
-    """Leave the private table out: how many rows or persons a period has is private, and is said, not counted.
+    """Leave the private table out: the number of rows or persons of a period is private, so it is typed, not counted.
 
     Args:
-        known: of the dataset.
-        rows: as typed.
-        counted: persons, or their sizes, are typed.
-        outlook: of the period.
+        known: facts of the dataset.
+        rows: typed number of rows.
+        counted: whether persons or their sizes were typed.
+        outlook: outlook of the period.
 
     Raises:
-        InvalidInput: it is not said, or said of the other unit.
+        InvalidInput: the number was not typed, or is for the other unit.
     """
     if outlook.persons and not counted:
         raise InvalidInput(
@@ -64,7 +64,7 @@ def without_table(known: Known, rows: int | None, counted: bool, outlook: "Perio
 
 
 def show_outlook(outlook: "PeriodOutlook") -> None:
-    """Print what the run takes of the period's cap, and what one like it in each period takes of all."""
+    """Print the run's part of the period's cap, and the part of the dataset's cap if each period has such a run."""
     unit = outlook.terms.unit
     out(f"{outlook.period}: {_in_words(outlook.own)}")
     if outlook.lifetime is None:

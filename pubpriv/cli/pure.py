@@ -1,4 +1,4 @@
-"""`pubpriv bench pure`: what pure DP costs each estimator."""
+"""`pubpriv bench pure`: the cost of pure DP for each estimator."""
 
 from typing import Annotated
 
@@ -18,9 +18,9 @@ def pure(
     first_seed: FirstSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure errors under pure DP over those without privacy on the same rows; `line`: where runs begin to be allowed.
+    """Measure errors under pure DP relative to those without privacy; `line`: the budget from which runs are allowed.
 
-    The ratio of a mean is of trimmed errors, that of a Gaussian of its covariance, that of a mixture of its means.
+    Ratios are for trimmed errors of a mean, for the covariance of a Gaussian, and for the means of a mixture.
     """
     from benchmarks.pure import bench
 

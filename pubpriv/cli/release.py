@@ -1,6 +1,6 @@
-"""Commands for a release that is there: show it, report it, compare it, draw rows from it.
+"""Commands for an existing release: show, report, compare, and draw rows from it.
 
-All of it is post-processing of released numbers, so none of it costs privacy, and none needs a ledger.
+All of this is post-processing of released numbers, so it costs no privacy and needs no ledger.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pubpriv.released.report import History
 
 _MOST_DIFFERENCES = 25
-"""The most numbers that `compare` lists; of more, those that differ most."""
+"""Most numbers that `compare` lists; if there are more, those that differ most."""
 
 _Model = Annotated[Path, typer.Argument(help="Model file, as `fit` wrote it.", show_default=False)]
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
@@ -36,7 +36,7 @@ def show(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
+    """Show a release: what it is, its numbers with their errors, its guarantee, and its warnings."""
     from pubpriv.released.report.evidence import sentences
     from pubpriv.released.report.lead import lead
     from pubpriv.released.report.words import headline, opening
@@ -92,7 +92,7 @@ def report(
 
 
 def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
-    """Read the budget's history: of the ledger that is named, or of that of the environment if it knows the dataset."""
+    """Read the budget's history from the given ledger, or from that of the environment if it has the dataset."""
     if ledger is None and not os.environ.get("PUBPRIV_LEDGER"):
         return None
     from pubpriv.privacy.ledger import Ledger
@@ -176,7 +176,7 @@ def _named(estimate: "Estimate") -> dict[str, Any]:
 
 
 def _finite(data: Any) -> Any:
-    """Give the same data with null for infinities, which JSON has not."""
+    """Return the same data with null for infinities, which JSON does not have."""
     if isinstance(data, dict):
         return {name: _finite(value) for name, value in data.items()}
     if isinstance(data, list):
@@ -219,10 +219,10 @@ def sample(
     ] = None,
     overwrite: _Overwrite = False,
 ) -> None:
-    """Draw synthetic rows from a released Gaussian or mixture. That costs no privacy, however many are drawn.
+    """Draw synthetic rows from a released Gaussian or mixture. Any number of rows costs no privacy.
 
-    Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
-    A Gaussian knows no bounds: what --bounds, --step and --like bend, and by how much, is printed.
+    Columns keep the names of the release: `log1p(cost)` contains logarithms, unless --original-units maps them back.
+    A Gaussian has no bounds: the effect of --bounds, --step and --like is printed.
     """
     from pubpriv.cli.bounds import limits_from, values_from
     from pubpriv.released.sample import KEPT_AND_LOST, names_of, write_sample
@@ -244,7 +244,7 @@ def sample(
 
 
 def _newest(model: Path) -> Path:
-    """Find the newest model of a dataset or of its series, where a model is named by one; a file is itself."""
+    """Return the newest model if a dataset or series is named; a file is returned as it is."""
     from pubpriv.released.tree import ReleaseFiles, output_root
 
     root = output_root()
@@ -254,7 +254,7 @@ def _newest(model: Path) -> Path:
 
 
 def _loaded(model: Path) -> "Estimate":
-    """Load the release in a model file, and check that it is whole."""
+    """Load the release in a model file, and check that it is complete."""
     from pubpriv.released.kinds import load
 
     estimate = load(model)
@@ -263,7 +263,7 @@ def _loaded(model: Path) -> "Estimate":
 
 
 def _check_target(path: Path, inputs: list[Path], overwrite: bool) -> None:
-    """Refuse a place where no file may be written."""
+    """Refuse a path to which no file may be written."""
     if path.is_dir():
         raise InvalidInput(f"--out {path} is a folder: name a file")
     if path.resolve() in {file.expanduser().resolve() for file in inputs}:

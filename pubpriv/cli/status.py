@@ -1,4 +1,4 @@
-"""`pubpriv status`: the state of budgets, releases and runs, for a person and for a monitoring system."""
+"""`pubpriv status`: the state of budgets, releases and runs, for people and for monitoring systems."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pubpriv.cli.options import JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
 _FEW = 3
-"""A dataset that has room for fewer releases needs a decision soon; runs warn at so many by default."""
+"""A dataset with room for fewer releases needs a decision soon; the default of `warn_below` in runs."""
 
 
 def status(
@@ -22,11 +22,11 @@ def status(
         bool, typer.Option("--openmetrics", help="Print OpenMetrics text, for a textfile that a monitor collects.")
     ] = False,
 ) -> None:
-    """Show what is left of each dataset, what still fits, and its newest release.
+    """Show the remaining budget of each dataset, how many releases still fit, and its newest release.
 
-    Where PREFECT_API_URL is set, also which deployments are paused, how the runs of the last day ended, and which runs
-    made no release, never began at the worker that took them, or were taken by none in ten minutes. The age of the
-    ledger's export is shown where PUBPRIV_LEDGER_WITNESS names one.
+    If PREFECT_API_URL is set, also show which deployments are paused, how the runs of the last day ended, and which
+    runs made no release, did not begin at the worker that took them, or were not taken in ten minutes. If
+    PUBPRIV_LEDGER_WITNESS names an export of the ledger, show its age.
     """
     if as_json and metrics:
         raise InvalidInput("--json and --openmetrics are two forms of one answer: choose one")

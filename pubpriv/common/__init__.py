@@ -1,1 +1,1 @@
-"""What both wings need and neither owns: names of tables and of calendar periods, and threads that stay."""
+"""Code that both `data` and `privacy` need: names of tables and of calendar periods, and reusable threads."""

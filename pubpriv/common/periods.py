@@ -1,7 +1,7 @@
 """Calendar periods by name: `2026`, `2026-Q4`, `2026-11`, `2026-W47`, `2026-11-21`.
 
-A name says its unit and its days, so that whoever reads it in a ledger, in a question or in a file reads the same.
-Periods of one unit are disjoint and cover all days. Pure functions: nothing here knows a clock.
+A name determines the unit and the days, so it means the same in a ledger, in a question and in a file. Periods of one
+unit are disjoint and cover all days. All functions are pure: nothing here uses a clock.
 """
 
 import re
@@ -30,7 +30,7 @@ class Span:
 
     Attributes:
         unit: one of `UNITS`.
-        name: as it is written.
+        name: name of the period.
         start, end: its first day, and the first day after it.
     """
 
@@ -41,10 +41,10 @@ class Span:
 
     @classmethod
     def of(cls, name: object) -> "Span":
-        """Read a period from its name.
+        """Parse the name of a period.
 
         Raises:
-            InvalidInput: it names none.
+            InvalidInput: not the name of a period.
         """
         for unit, pattern in _NAMES.items():
             match = pattern.fullmatch(name) if isinstance(name, str) else None
@@ -58,7 +58,7 @@ class Span:
         """Find the period of a unit in which a day lies; weeks begin on Monday (ISO 8601).
 
         Raises:
-            InvalidInput: a unit that is none, or the last year of the calendar.
+            InvalidInput: an unknown unit, or the last year of the calendar.
         """
         if unit not in UNITS:
             raise InvalidInput(f"the unit of a period is {', '.join(UNITS[:-1])} or {UNITS[-1]}, not {unit!r}")
@@ -94,7 +94,7 @@ def _months(year: int, month: int, count: int) -> tuple[date, date]:
 
 
 def _first_day(unit: str, year: int, number: int = 1, day: int = 1) -> date | None:
-    """First day of a period by its numbers; None: there is no such day."""
+    """First day of a period by its numbers; None if there is no such day."""
     try:
         if unit == "week":
             return date.fromisocalendar(year, number, 1)

@@ -1,10 +1,10 @@
-"""Names of tables: one table has one name, and whether two names could mean the same file.
+"""Names of tables: one canonical name for each table, and a test whether two names could mean the same file.
 
 The ledger keeps one budget for a table, so a table must not have two names; and no private file may be read as a
-public one. Both wings ask here. Nothing in a file is looked at, only which file it is.
+public one. Files are identified here, but never opened.
 
-A name is a path from the root, or the URL of an object store. `*`, `?` and `[...]` in it are wildcards, always: a file
-whose own name holds one of these is written with the character in brackets, `visits[[]1].parquet` for
+A name is an absolute path, or the URL of an object store. `*`, `?` and `[...]` in it are always wildcards: if the
+file's own name contains one of these, the character is written in brackets, `visits[[]1].parquet` for
 `visits[1].parquet`.
 """
 
@@ -25,21 +25,21 @@ _CREDENTIALS = {
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
     "abfs": "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity",
 }
-"""Where the store's own tools look, by scheme."""
+"""Environment variables for the credentials of each kind of store, by scheme, for messages."""
 
 IN_MEMORY = "frame://"
-"""What names of private tables begin with that are in the memory of the process that opened them."""
+"""Prefix of the names of private tables in memory."""
 
 _KINDS = {"Parquet": (".parquet", ".pq"), "CSV": (".csv",), "Feather": (".feather", ".arrow", ".ipc")}
-"""Kinds of files that hold tables, by what their names end with."""
+"""Endings of file names for each kind of table."""
 
 OTHER_ENDS = f"names of other tables end with .csv, {', '.join(_KINDS['Feather'][:-1])} or {_KINDS['Feather'][-1]}"
-"""What a message adds on a file that is no Parquet table, and is taken for one where its name says nothing."""
+"""Hint in messages about files that are read as Parquet because their names have no known ending."""
 
 _ENDS = tuple(end for ends in _KINDS.values() for end in ends)
 
 _HIDDEN = (".", "_")
-"""What names of others' files and folders begin with: caches, temporary files and marks of success."""
+"""First characters of file and folder names that are skipped: caches, temporary files and success markers."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _FILE = re.compile(r"file://(?:localhost)?(/.*)", re.DOTALL | re.IGNORECASE)
@@ -49,17 +49,17 @@ _WILD = re.compile(r"\[!?+\]?+[^]]*\]|.", re.DOTALL)
 """One item of a glob, as `fnmatch` reads it: a set in brackets, or a character."""
 
 _ESCAPED = {"[*]": "*", "[?]": "?", "[[]": "["}
-"""How a wildcard is written where the character itself is meant."""
+"""Spellings for wildcard characters themselves."""
 
 _ANY, _ONE = "any", "one"
-"""Items that stand for any number of characters, and for one; characters themselves are shorter."""
+"""Items for any number of characters, and for one character; longer than a character, so not confused with one."""
 
 
 # --- one name for one table
 
 
 def refuse_credentials(uri: str) -> None:
-    """Refuse a URL that carries more than a place; the message repeats none of it.
+    """Refuse a URL with more than a location; the message does not repeat the URL.
 
     Raises:
         InvalidInput: a user or password before an @, settings after a question mark, or a chain of stores, which
@@ -83,14 +83,14 @@ def refuse_credentials(uri: str) -> None:
 
 
 def canonical(uri: str) -> str:
-    """Return one name for one table; the name of a name is itself.
+    """Return the canonical name of a table; a canonical name is returned unchanged.
 
     A `file://` URL becomes a local path. A local path is made absolute, with links resolved up to the first wildcard;
     characters of real names that would be wildcards are put in brackets. For other URLs see `canonical_url`.
 
     Raises:
-        InvalidInput: see `refuse_credentials`; another way to write a local path, a store that is not known, or a
-            file that is there under a name which reads as a glob.
+        InvalidInput: see `refuse_credentials`; another way to write a local path, an unknown store, or an existing
+            file whose name reads as a glob.
     """
     if not isinstance(uri, str) or "\0" in uri or not uri.strip():
         raise InvalidInput("the name of a table is a path or a URL, and a text")
@@ -122,25 +122,25 @@ def _canonical_path(path: str) -> str:
 
 
 def is_url(name: str) -> bool:
-    """Return whether a canonical name is that of a stored object; others are local paths."""
+    """Return whether a canonical name is a URL; other names are local paths."""
     return _URL.match(name) is not None
 
 
 def is_in_memory(name: str) -> bool:
-    """Return whether a canonical name is that of a private table in the memory of a process, which is nobody else's."""
+    """Return whether a canonical name is that of a private table in the memory of a process."""
     return name.startswith(IN_MEMORY)
 
 
 def kind_of(name: str) -> str:
-    """Return what kind of file it is, by what its name ends with; `Parquet` where that says nothing."""
+    """Return the kind of a file by the ending of its name; `Parquet` if the ending is unknown."""
     return next((kind for kind, ends in _KINDS.items() if name.lower().endswith(ends)), "Parquet")
 
 
 def of_one_kind(files: Sequence[str], name: str) -> None:
-    """Refuse a table that is kept in files of several kinds, which may well hold the same rows twice.
+    """Refuse a table with files of several kinds, which probably contain the same rows twice.
 
     Raises:
-        InvalidInput: it is, or there is no file.
+        InvalidInput: several kinds, or no file.
     """
     kinds = sorted({kind_of(file) for file in files})
     if not kinds:
@@ -153,7 +153,7 @@ def of_one_kind(files: Sequence[str], name: str) -> None:
 
 
 def root_and_pattern(name: str) -> tuple[str, list[str]]:
-    """Return the place that a name begins with, as it is called on the disk, and the parts of the glob below it."""
+    """Return the path on disk with which a name begins, before any wildcard, and the parts of the glob below it."""
     parts = name.split("/")
     plain = [_literal(part) for part in parts]
     first = plain.index(None) if None in plain else len(parts)
@@ -162,7 +162,7 @@ def root_and_pattern(name: str) -> tuple[str, list[str]]:
 
 
 def _literal(part: str) -> str | None:
-    """The one name that a part is written for; None for a glob. Of sets, those that stand for a wildcard are plain."""
+    """The file name that a part stands for; None for a glob. Wildcard characters in brackets are not globs."""
     items = _WILD.findall(part)
     if any(item in ("*", "?") or (len(item) > 1 and item not in _ESCAPED) for item in items):
         return None
@@ -170,7 +170,7 @@ def _literal(part: str) -> str | None:
 
 
 def _items(part: str) -> list[str]:
-    """Characters, `_ANY` and `_ONE`; of a set in brackets the one character in it, or `_ONE`."""
+    """Split a part into characters, `_ANY` and `_ONE`; a set in brackets becomes its only character, or `_ONE`."""
     wild = {"*": _ANY, "?": _ONE}
     return [
         item[1] if len(item) == 3 else _ONE if len(item) > 1 else wild.get(item, item) for item in _WILD.findall(part)
@@ -181,10 +181,10 @@ def _items(part: str) -> list[str]:
 
 
 def local_files(name: str) -> list[str]:
-    """Return real paths of the files behind a local name: itself, or the tables' files below a folder or glob, by name.
+    """Return real paths of the files of a local name: itself, or the tables' files in a folder or glob, sorted by name.
 
     Raises:
-        FileNotFoundError: there is nothing of this name.
+        FileNotFoundError: nothing has this name.
         InvalidInput: neither file nor folder, no file of a table, files of several kinds, or one file under two
             names, whose rows would be counted twice.
         OSError: it cannot be read.
@@ -211,14 +211,14 @@ def local_files(name: str) -> list[str]:
 def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     """Return whether a file belongs to a folder or glob, by its path below the folder.
 
-    Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
-    or folders of files that hold tables; `*` stays inside one folder and `**` does not.
+    Files and folders whose names begin with a dot or an underscore are skipped. A glob matches files, or folders of
+    tables' files; `*` stays inside one folder and `**` does not.
     """
     return not any(part.startswith(_HIDDEN) for part in parts) and _matches(parts, pattern, parts[-1])
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
-    """Tell whether a glob, in parts, names a file, in parts, whose last part is `name`."""
+    """Check whether a glob, in parts, matches a file, in parts, whose last part is `name`."""
     if not pattern:
         return not parts or name.lower().endswith(_ENDS)
     if pattern[0] == "**":
@@ -227,15 +227,15 @@ def _matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
 
 
 def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool = False) -> Iterator[list[str]]:
-    """Paths, in parts, of all files below a folder but hidden ones; links are followed, but not around in a circle.
+    """Yield paths, in parts, of all files below a folder except hidden ones; links are followed, but not in circles.
 
     Args:
-        folder: to begin with.
-        above: folders that led here.
-        leave_out: folders that cannot be read.
+        folder: where to begin.
+        above: folders on the way to this one.
+        leave_out: skip folders that cannot be read.
 
     Raises:
-        OSError: a folder cannot be read, and is not to be left out.
+        OSError: a folder cannot be read, and `leave_out` is false.
     """
     try:
         own = _identity(folder)
@@ -248,7 +248,7 @@ def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool
             return
         raise
     for entry in found:
-        # of os.path, for which a link to nothing, or to itself, is neither
+        # with os.path, for which a link to nothing, or to itself, is neither
         if os.path.isdir(entry.path):
             yield from ([entry.name, *parts] for parts in _below(entry.path, (*above, own), leave_out))
         elif os.path.isfile(entry.path):
@@ -256,7 +256,7 @@ def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool
 
 
 def _identity(path: str) -> tuple[int, int]:
-    """Which file it is, whatever its names are: links and hard links have the identity of the file."""
+    """Identity of a file, which is the same for all its links and hard links."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
 
@@ -265,11 +265,11 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def sharing(ours: str) -> Callable[[str], bool]:
-    """Return whether some file could belong to `ours` and to another canonical name.
+    """Return a function that says whether some file could belong both to `ours` and to another canonical name.
 
-    Names are compared first (`overlap`), then, of local names, the files themselves: two folders may hold links to
-    each other's files, and one file may have several hard links. What a link of ours leads to is compared by its name
-    too, for a folder of theirs that may not be listed. Of what is not on this machine only names are known.
+    Names are compared first (`overlap`), then, for local names, the files themselves: two folders may have links to
+    each other's files, and one file may have several hard links. Targets of our links are also compared by name, in
+    case the other folder cannot be listed. For files on other machines only names are known.
     """
     known: list[tuple[set[tuple[int, int]], set[str]]] = []
 
@@ -287,9 +287,9 @@ def sharing(ours: str) -> Callable[[str], bool]:
 
 
 def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
-    """Every file that a local name could mean, of whatever kind, and canonical names of those that lie elsewhere.
+    """Identities of all files, of any kind, that a local name could mean, and canonical names of those elsewhere.
 
-    What is not there, or may not be read, is left out by itself: it is not read as a table either.
+    Files that do not exist or may not be read are left out: they cannot be read as a table either.
     """
     root, pattern = root_and_pattern(name)
     files: set[tuple[int, int]] = set()
@@ -300,7 +300,7 @@ def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
     else:
         paths = [] if pattern else [root]
     for path in paths:
-        with suppress(OSError):  # gone meanwhile
+        with suppress(OSError):  # deleted meanwhile
             files.add(_identity(path))
             real = os.path.realpath(path)
             if real != path:
@@ -311,22 +311,22 @@ def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
 def overlap(ours: str, theirs: str) -> bool:
     """Return whether some file could belong to both names, each of a file, a folder, or a glob of files or folders.
 
-    `*`, `?` and `[...]` stay inside one folder, `**` does not; a set in brackets counts as any character. Where globs
-    could go either way, they overlap: a table that is refused can be declared under another name, and one with two
-    budgets cannot be taken back.
+    `*`, `?` and `[...]` stay inside one folder, `**` does not; a set in brackets counts as any character. In doubtful
+    cases globs count as overlapping: a refused table can be declared under another name, but a second budget for one
+    table cannot be undone.
     """
     mine, others = ([*_compared(name), "**"] for name in (ours, theirs))
     return _meet(mine, others, any_of="**", alike=_alike)
 
 
 def _compared(name: str) -> Sequence[str]:
-    """Give the parts of a canonical name."""
+    """Parts of a canonical name, for comparison."""
     return compared_parts(name) if is_url(name) and not is_in_memory(name) else name.rstrip("/").split("/")
 
 
 def _alike(ours: str, theirs: str) -> bool:
-    """One name within a folder could be both."""
-    if not any(special in ours or special in theirs for special in "*?["):  # of a fleet's many tables most are plain
+    """Check whether two parts could match the same name in a folder."""
+    if not any(special in ours or special in theirs for special in "*?["):  # fast path: most names have no wildcards
         return ours == theirs
     return any(
         _meet(mine, other, any_of=_ANY, alike=lambda x, y: x == y or _ONE in (x, y))
@@ -336,14 +336,14 @@ def _alike(ours: str, theirs: str) -> bool:
 
 
 def _readings(part: str) -> list[list[str]]:
-    """A part as a glob; and with its brackets as plain characters, as earlier versions wrote names of real files."""
+    """Items of a part as a glob, and with brackets as plain characters, as earlier versions wrote real names."""
     plain = [{"*": _ANY, "?": _ONE}.get(character, character) for character in part]
     return [_items(part), plain] if "[" in part else [plain]
 
 
 def _meet(ours: Sequence[str], theirs: Sequence[str], any_of: str, alike: Callable[[str, str], bool]) -> bool:
-    """Some sequence matches both patterns, in which `any_of` stands for any number of items."""
-    # reachable[j]: what is read of ours so far, and the first j items of theirs, match the same sequence
+    """Check whether some sequence matches both patterns, in which `any_of` stands for any number of items."""
+    # reachable[j]: the items of ours read so far, and the first j items of theirs, match the same sequence
     reachable = [all(item == any_of for item in theirs[:j]) for j in range(len(theirs) + 1)]
     for item in ours:
         row = [reachable[0] and item == any_of]

@@ -1,6 +1,6 @@
-"""Threads that outlive their work, for the next that asks: a start waits for its turn beside others that reckon.
+"""Thread pools that are kept for reuse, because starting a thread has to wait for busy ones.
 
-A scan takes some dozen milliseconds, and the start of its threads took a tenth of that.
+A scan takes some dozen milliseconds, and starting its threads took a tenth of that.
 """
 
 import os
@@ -11,18 +11,18 @@ from contextlib import contextmanager
 
 _idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 
-os.register_at_fork(after_in_child=_idle.clear)  # a fork has no threads but its own
+os.register_at_fork(after_in_child=_idle.clear)  # a fork does not have the parent's threads
 
 
 @contextmanager
 def kept_threads(count: int) -> Iterator[Executor]:
-    """Lend `count` threads to one block of code, and to nobody else until it ends.
+    """Lend `count` threads to one block of code, exclusively until it ends.
 
-    The block waits for what it submits. Where it fails, what has begun is waited for, the rest is cancelled, and the
-    threads end.
+    The block must wait for the tasks that it submits. If the block fails, started tasks are finished, other tasks are
+    cancelled, and the threads end.
     """
     try:
-        threads = _idle[count].pop()  # in one step: two blocks that looked first could both find the last one
+        threads = _idle[count].pop()  # one step: two blocks that check first could both find the last
     except IndexError:
         threads = ThreadPoolExecutor(count)
     try:

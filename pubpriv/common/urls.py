@@ -1,8 +1,7 @@
-"""URLs of tables in stores: one name for each, and what of two names may be the same place.
+"""URLs of tables in stores: a canonical name for each, and parts for comparing two names.
 
-A store's own tools write URLs in several ways, and what lies between here and a store may take a path for another one:
-a way around by `..` is gone before an S3 server sees it. So ways around are refused, and of hosts that are compared the
-ways to write one are the same.
+A store's own tools write URLs in several ways, and software on the way to a store may change a path: `..` is resolved
+before an S3 server sees it. So such paths are refused, and different spellings of a host count as the same.
 """
 
 import re
@@ -15,10 +14,10 @@ ARROW = ("s3", "gs", "abfs", "hdfs", "viewfs")
 """Stores that Arrow itself reads."""
 
 _FSSPEC = ("http", "https", "ftp", "sftp", "oss", "oci", "hf", "memory")
-"""Stores that fsspec reads. A closed list: of its other schemes many lead to the local disk by another name."""
+"""Stores that fsspec reads. A closed list, because many of its other schemes are other names for the local disk."""
 
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "ssh": "sftp"}
-"""Schemes by which other tools call the same stores."""
+"""Other tools' schemes for the same stores."""
 
 _AZURE = re.compile(r"([^.@/]+)\.(?:blob|dfs)\.core\.windows\.net", re.IGNORECASE)
 
@@ -29,20 +28,20 @@ _USUAL_PORTS = {"http": ("80", "443"), "https": ("80", "443"), "ftp": ("21",), "
 
 
 def common(scheme: str) -> str:
-    """Return the name of a scheme that all tools' names for it stand for."""
+    """Return the one scheme for all tools' names of the same store."""
     return _SAME.get(scheme.lower(), scheme.lower())
 
 
 def canonical_url(scheme: str, rest: str) -> str:
-    """Return one name for a table in a store; the scheme is the common one, and a slash at the end is left out.
+    """Return the canonical name of a table in a store, with the common scheme and without a slash at the end.
 
     Args:
-        scheme: of the URL.
-        rest: what follows `://`.
+        scheme: scheme of the URL.
+        rest: the part after `://`.
 
     Raises:
-        InvalidInput: no store that is known, or no place in it; a way around (`.`, `..`, or two slashes), or on the web
-            what is no part of a path.
+        InvalidInput: an unknown store, or no bucket or host; `.`, `..` or two slashes in the path; `?` or `#` in a web
+            URL.
     """
     scheme = common(scheme)
     authority, _, path = rest.rstrip("/").partition("/")
@@ -67,28 +66,28 @@ def canonical_url(scheme: str, rest: str) -> str:
 
 
 def _read_as(scheme: str, path: str) -> str:
-    """Give the path that a server reads: keys of other stores are letters, not escapes."""
+    """The path as a web server reads it, with escapes decoded; keys of other stores have no escapes."""
     return unquote(path) if scheme in _WEB else path
 
 
 @lru_cache(maxsize=1 << 12)
 def compared_parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a URL's canonical name, in which ways to write one host, or one web path, are the same.
+    """Return the parts of a URL's canonical name for comparison, with one spelling for each host or web path.
 
-    Letters of a host have no case, a port may be the usual one, and `http` and `https` lead to one server. Where this
-    takes two places for one, a table is refused.
+    Hosts are case-insensitive, a default port is dropped, and `http` and `https` count as one server. If this takes two
+    different places for the same, a table is refused, which is safe.
     """
     scheme, _, rest = name.partition("://")
     host, _, path = rest.rstrip("/").partition("/")
     host = host.lower()
     if scheme in _HADOOP:
-        host = host.rpartition("@")[2] or "*"  # without a host it is that of the settings, which may be any
+        host = host.rpartition("@")[2] or "*"  # without a host, any that the settings name
     if scheme == "abfs" and "@" not in host:
-        host += "@*"  # a container of the settings' account, which may be any
+        host += "@*"  # without an account, any that the settings name
     port = _PORT.search(host)
     if port is not None:
         host = host[: port.start()] + ("" if port[1] in ("", *_USUAL_PORTS.get(scheme, ())) else f":{port[1]}")
     parts = _read_as(scheme, path).split("/") if path else []
     if scheme == "hf":
-        parts = [part.partition("@")[0] for part in parts]  # of any revision
+        parts = [part.partition("@")[0] for part in parts]  # any revision
     return "web" if scheme in _WEB else scheme, host.removesuffix("."), *parts

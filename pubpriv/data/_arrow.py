@@ -10,7 +10,7 @@ _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_00
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether cells of an Arrow type are numbers as they are: integers, floats or decimals."""
+    """Check whether an Arrow type is a plain number: integer, float or decimal."""
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
@@ -18,7 +18,7 @@ def is_number(kind: Any) -> bool:
 
 @lru_cache
 def is_read_as_number(kind: Any) -> bool:
-    """Tell whether cells of an Arrow type are numbers, or have one way to be: see `numbers_of`."""
+    """Check whether cells of an Arrow type can be read as numbers, as `numbers_of` does."""
     from pyarrow import types
 
     times = types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind)
@@ -26,18 +26,18 @@ def is_read_as_number(kind: Any) -> bool:
 
 
 def no_number(name: str, kind: Any) -> str:
-    """Say of a column that its Arrow type has no numbers, and what is done with one that has categories."""
+    """Return the message for a column that has no numbers; for categories it suggests `--by`."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
-        return f"is categories of {kind.value_type}, not a number; --by {name} tells groups apart by it"
+        return f"is categories of {kind.value_type}, not a number; --by {name} makes groups of them"
     return f"is {kind}, not a number: name other columns, or write its cells as numbers"
 
 
 def numbers_of(array: Any) -> np.ndarray:
-    """An Arrow array as float64, nulls as NaN; perhaps a view. Fails on no value.
+    """Convert an Arrow array to float64, with nulls as NaN. The result may be a view. Never fails on a value.
 
-    Truths are 1 and 0; dates and times the days since the beginning of 1970, in UTC; durations are days.
+    Booleans become 1 and 0, dates and times become days since the beginning of 1970 in UTC, durations become days.
 
     Args:
         array: of a type that `is_read_as_number`.
@@ -60,20 +60,20 @@ def numbers_of(array: Any) -> np.ndarray:
     numbers = np.frombuffer(values, array.type.to_pandas_dtype())[own].astype(np.float64, copy=False)
     if parts > 1:
         numbers = numbers / parts
-    # Parquet files are read with a validity where nothing is null, too
+    # arrays read from Parquet files have a validity bitmap even if nothing is null
     return numbers if validity is None or array.null_count == 0 else np.where(validity_of(array), numbers, np.nan)
 
 
 def distinct(array: Any) -> tuple[Any, np.ndarray]:
-    """Give the values that occur in an Arrow array with a dictionary, and where among them each row's is; -1: nowhere.
+    """Return the values that occur in a dictionary array, and for each row the index of its value, -1 if it has none.
 
-    Values are not put in the places of their numbers: all rows' together may be more than an Arrow array holds, or the
-    memory, and whether they are read would depend on rows. Fails on no value.
+    Indices are not replaced by their values: the values of all rows together may exceed memory or the limit of an
+    Arrow array, and then it would depend on rows whether reading succeeds. Never fails on a value.
     """
     import pyarrow as pa
 
     values, held = array.dictionary, array.indices.buffers()[1]
-    # Arrow takes nothing out of texts that are views, as those of polars' categories are
+    # Arrow cannot filter string views, which polars uses for its categories
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string(), safe=False)
     elif pa.types.is_binary_view(values.type):
@@ -91,12 +91,12 @@ def distinct(array: Any) -> tuple[Any, np.ndarray]:
 
 
 def of_each_value(array: Any, of: Callable[[Any], np.ndarray], missing: Any) -> np.ndarray:
-    """Give what `of` makes of each value, (length,): of a dictionary's, once for each that occurs.
+    """Apply `of` to each value, result (length,); for a dictionary array, once to each value that occurs.
 
     Args:
-        array: of Arrow, with a dictionary or without one.
-        of: makes (count,) of an Arrow array of so many values.
-        missing: of a row without a value, where there is a dictionary.
+        array: Arrow array, with or without a dictionary.
+        of: maps an Arrow array of `count` values to a NumPy array (count,).
+        missing: result for a row without a value in a dictionary array.
     """
     import pyarrow as pa
 

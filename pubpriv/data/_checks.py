@@ -1,7 +1,7 @@
-"""What public values must be, said plainly: kinds, lengths and ranges of the fields of questions and partitions.
+"""Checks of public values: types, lengths and ranges of the fields of questions and partitions.
 
-A question is what a careless colleague or an adversary made, until it was checked. Each class checks when it is
-built what it can know by itself, and in its `check(columns)` what takes the table's number of columns.
+Until a question is checked, a careless colleague or an adversary may have made it. Each class checks its own fields
+when it is built, and in `check(columns)` what depends on the table's number of columns.
 """
 
 import math
@@ -12,11 +12,11 @@ from pubpriv.errors import InvalidInput
 _NUMBERS = frozenset((float, int))
 
 _SMALLEST, LARGEST = 1e-140, 1e140
-"""Radii and bounds lie between: beyond, their squares over- or underflow."""
+"""Range of radii and bounds: outside it their squares overflow or underflow."""
 
 
 def kind(what: str, value: Any, *allowed: type) -> None:
-    """`value` is of one of the classes `allowed` itself; a subclass may have other methods than were proven.
+    """Check that the class of `value` is in `allowed`; a subclass is refused, as its methods may differ from the proof.
 
     Raises:
         InvalidInput: it is not.
@@ -27,7 +27,7 @@ def kind(what: str, value: Any, *allowed: type) -> None:
 
 
 def kinds(what: str, values: Any, *allowed: type) -> None:
-    """`values` is a tuple with at least one item, each of one of the classes `allowed`.
+    """Check that `values` is a non-empty tuple whose items are of the classes `allowed`.
 
     Raises:
         InvalidInput: it is not.
@@ -40,7 +40,7 @@ def kinds(what: str, values: Any, *allowed: type) -> None:
 
 
 def integer(what: str, value: Any, least: int) -> None:
-    """`value` is an integer of at least `least`; True and 1.0 are none.
+    """Check that `value` is an integer of at least `least`; True and 1.0 are not integers here.
 
     Raises:
         InvalidInput: it is not.
@@ -50,7 +50,7 @@ def integer(what: str, value: Any, least: int) -> None:
 
 
 def flag(what: str, value: Any) -> None:
-    """`value` is True or False.
+    """Check that `value` is True or False.
 
     Raises:
         InvalidInput: it is not.
@@ -60,12 +60,12 @@ def flag(what: str, value: Any) -> None:
 
 
 def numbers(what: str, values: Any, count: int | None = None) -> None:
-    """`values` is a tuple of finite numbers.
+    """Check that `values` is a tuple of finite numbers.
 
     Args:
-        what: they are, for a reader.
+        what: name of the values in messages.
         values: to be checked.
-        count: how many there must be; None: at least one.
+        count: required number of values; None: at least one.
 
     Raises:
         InvalidInput: they are not.
@@ -84,7 +84,7 @@ def numbers(what: str, values: Any, count: int | None = None) -> None:
 
 
 def number(what: str, value: Any) -> None:
-    """`value` is one finite number.
+    """Check that `value` is a finite number.
 
     Raises:
         InvalidInput: it is not.
@@ -95,7 +95,7 @@ def number(what: str, value: Any) -> None:
 
 
 def size(what: str, value: Any) -> None:
-    """`value` is a positive number whose square is one as well.
+    """Check that `value` is positive and that its square neither overflows nor underflows.
 
     Raises:
         InvalidInput: it is not.

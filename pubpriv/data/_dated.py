@@ -1,4 +1,4 @@
-"""Pieces of a table with periods: rows of other periods are nobody's."""
+"""Chunks of a table with periods: rows of other periods belong to nobody."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +13,12 @@ from pubpriv.data.pieces import Chunk
 
 @dataclass(frozen=True)
 class DatedChunk(Chunk):
-    """A chunk of which only rows of one period are somebody's; where the unit is a row, each is its own person.
+    """A chunk in which only rows of one period belong to a person; if the unit is a row, each row is its own person.
 
     Attributes:
         dates: date column.
         span: the period.
-        first: number of its first row in the table.
+        first: index in the table of the chunk's first row.
     """
 
     dates: str = ""
@@ -27,19 +27,19 @@ class DatedChunk(Chunk):
 
     @classmethod
     def of(cls, chunk: Chunk, dates: str, span: Span, first: int) -> "DatedChunk":
-        """The same chunk, of one period."""
+        """Restrict a chunk to one period."""
         return cls(chunk.path, chunk.piece, chunk.columns, chunk.person, chunk.by, dates, span, first)
 
     @property
     def key_columns(self) -> list[str]:
-        """Ids and dates."""
+        """Id columns and the date column."""
         return sorted({*self.person, self.dates})
 
     def keys_in(self, batch: Any, start: int) -> np.ndarray:
-        """Keys of the persons of the rows of a batch, that of nobody for rows of other periods."""
-        assert self.span is not None  # a table with a period makes its chunks with one
+        """Person keys of the rows of a batch; `NOBODY` for rows of other periods."""
+        assert self.span is not None  # a table with a period gives it to its chunks
         inside = in_span(batch.column(batch.schema.get_field_index(self.dates)), self.span)
         if self.person:
             return np.where(inside, super().keys_in(batch, start), NOBODY)
-        first = self.first + start + 1  # no row has the key of nobody, and no two rows have one
+        first = self.first + start + 1  # no row gets the key NOBODY, and no two rows get the same key
         return np.where(inside, np.arange(first, first + batch.num_rows, dtype=np.uint64), NOBODY)

@@ -1,8 +1,8 @@
-"""Which rows lie in a calendar period, by a date column: a public function of one cell.
+"""Find the rows in a calendar period by a date column: a public function of one cell.
 
-Dates are days; times without a zone are taken as they are written, times with one as UTC; whole numbers are seconds
-since the beginning of 1970. In a file without types a cell is a date or a time as ISO 8601 writes it, or whole seconds.
-A row without a date is in no period.
+Dates are days. Times without a zone are taken as they are written, times with one as UTC. Whole numbers are seconds
+since the beginning of 1970. In a file without types a cell is a date or time in ISO 8601, or whole seconds. A row
+without a date is in no period.
 """
 
 from typing import Any
@@ -18,15 +18,15 @@ _DAY = 86_400
 
 
 def check_dates(name: str, kind: Any, where: str) -> None:
-    """Refuse a column with a type that does not say when.
+    """Refuse a date column whose type is not a date, a time or an integer.
 
     Args:
         name: of the column.
         kind: Arrow type.
-        where: the table, for a message.
+        where: name of the table in messages.
 
     Raises:
-        InvalidInput: it is no date, no time, and no integer.
+        InvalidInput: the type is another one.
     """
     from pyarrow import types
 
@@ -38,9 +38,9 @@ def check_dates(name: str, kind: Any, where: str) -> None:
 
 
 def in_span(array: Any, span: Span) -> np.ndarray:
-    """Which cells of an Arrow array of dates lie in a period: bool (length,). Fails on no value.
+    """Mark the cells of an Arrow array of dates that lie in a period, bool (length,). Never fails on a value.
 
-    Each cell is one number of days, whatever the period is, so it lies in one period of a unit at most.
+    The number of days of a cell does not depend on the period, so a cell lies in at most one month (or day, or year).
     """
     from pyarrow import types
 

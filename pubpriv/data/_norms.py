@@ -1,7 +1,7 @@
-"""Squared norms that a scan of a small table leaves for later ones.
+"""Squared norms that a scan of a small table keeps for later scans.
 
-To map records takes most of a scan, and a question of their lengths alone may come after one that mapped them by the
-same frames. Like remembered blocks (`memory`), norms stay in the process, and change no bit of an answer.
+Mapping records takes most of a scan's time. A question that needs only lengths may follow one that mapped the records
+by the same frames. Like remembered blocks (`memory`), norms stay in the process and change no bit of an answer.
 """
 
 from collections import defaultdict
@@ -16,23 +16,23 @@ NormsOf = dict[int, dict[Frame, list[np.ndarray]]]
 
 
 class KeptNorms(Confined):
-    """Squared norms of the records of one chunk, for one scan: those that are known, and those that it leaves itself.
+    """Squared norms of one chunk during one scan: those known from earlier scans, and those this scan computes.
 
     Args:
-        memory: what is known; when the chunk was read to its end, what this scan made replaces it.
+        memory: the known norms; once the chunk is read to its end, those of this scan replace them.
         number: of the chunk.
-        most: frames whose norms are kept; of a question that maps by more, none are.
+        most: number of frames whose norms are kept; if a question uses more frames, nothing is kept.
     """
 
     def __init__(self, memory: NormsOf, number: int, most: int) -> None:
         self._memory, self._number, self._most = memory, number, most
-        self._frames: dict[int, Frame] = {}  # to compare frames takes long, so it is done once a chunk
+        self._frames: dict[int, Frame] = {}  # comparing frames is slow, so it is done once per chunk
         self._known: dict[int, list[np.ndarray] | None] = {}
         self._made: defaultdict[int, dict[int, np.ndarray]] = defaultdict(dict)
         self._block = 0
 
     def find(self, frame: Frame) -> np.ndarray | None:
-        """Norms (length,) of the block that is at hand; None: they are not known."""
+        """Return known norms (length,) of the current block, or None."""
         if id(frame) not in self._known:
             self._frames[id(frame)] = frame
             self._known[id(frame)] = self._memory.get(self._number, {}).get(frame)
@@ -40,7 +40,7 @@ class KeptNorms(Confined):
         return None if known is None else known[self._block]
 
     def keep(self, frame: Frame, norms: np.ndarray) -> None:
-        """Keep what was made of the block that is at hand; cells by themselves are mapped as quickly as looked up."""
+        """Keep norms of the current block, unless the frame has no matrix: then computing is as fast as a look-up."""
         if frame.matrix is not None:
             norms.flags.writeable = False
             self._frames[id(frame)] = frame
@@ -51,7 +51,7 @@ class KeptNorms(Confined):
         self._block += 1
 
     def close(self) -> None:
-        """Leave what was made of all blocks to later scans; if nothing was, what was known."""
+        """Replace the known norms by those of this scan that cover all blocks, if there are any."""
         whole = {self._frames[key]: [*made.values()] for key, made in self._made.items() if len(made) == self._block}
         if 0 < len(whole) <= self._most:
             self._memory[self._number] = whole

@@ -1,6 +1,6 @@
-"""Columns of a public table, whatever holds them: an array, a DataFrame, an Arrow table, or files.
+"""Columns of a public table from any source: an array, a DataFrame, an Arrow table, or files.
 
-pandas takes longer to load than a small fit takes to run, so nothing here needs it unless it is what was given.
+Loading pandas takes longer than a small fit, so it is used only if a pandas object was given.
 """
 
 import csv
@@ -29,11 +29,11 @@ class _PublicColumn:
     """A column under its name.
 
     Attributes:
-        name: as the source has it.
-        kind: what its cells are, in the words of the source.
-        rows: how many cells it has.
-        numbers: makes its cells as float64, missing ones as NaN; None where they are no numbers.
-        named_only: they are truths or times, numbers where the column is named, and not taken where none is.
+        name: as in the source.
+        kind: type of its cells, as the source calls it.
+        rows: number of cells.
+        numbers: returns the cells as float64, missing ones as NaN; None if they are not numbers.
+        named_only: cells are booleans or times: used as numbers only if somebody names the column.
     """
 
     name: str
@@ -44,11 +44,11 @@ class _PublicColumn:
 
 
 def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
-    """Read columns of the table of a canonical name, or of rows in memory: those rows whose cells are all finite.
+    """Read columns of a public table by its canonical name, or of rows in memory; keep rows whose cells are all finite.
 
     Args:
-        source: a canonical name, a DataFrame, what offers Arrow's C stream, or an (m, d) array.
-        columns: names or expressions; None: all that are numeric, in their order.
+        source: a canonical name, a DataFrame, an object with Arrow's C stream, or an (m, d) array.
+        columns: names or expressions; None: all numeric columns, in their order.
 
     Returns:
         Names of the columns as written, rows (m, d), and how many rows were left out.
@@ -64,12 +64,12 @@ def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple
 def select_rows(
     rows: np.ndarray, names: Sequence[str], columns: Sequence[str]
 ) -> tuple[tuple[str, ...], np.ndarray, int]:
-    """Choose `columns`, names or expressions, of the rows (m, d) of columns `names`; see `read_rows`."""
+    """Compute `columns`, names or expressions, from rows (m, d) whose columns are `names`; see `read_rows`."""
     return _chosen_rows(_of_array(rows, names), columns)
 
 
 def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[_PublicColumn]:
-    """Find the columns of the table of a canonical name, or of rows in memory.
+    """Find the columns of a table by its canonical name, or of rows in memory.
 
     Raises:
         InvalidInput: no such table, or no rows of numbers.
@@ -101,11 +101,11 @@ def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> lis
 def _chosen_rows(
     found: Sequence[_PublicColumn], columns: Sequence[str] | None
 ) -> tuple[tuple[str, ...], np.ndarray, int]:
-    """Choose columns, and the rows whose cells are all finite.
+    """Compute the chosen columns, and keep rows whose cells are all finite.
 
     Args:
         found: columns of the table.
-        columns: names or expressions; None: all that are numeric, in their order.
+        columns: names or expressions; None: all numeric columns, in their order.
 
     Returns:
         Names of the columns as written, rows (m, d), and how many rows were left out.
@@ -161,7 +161,7 @@ def _of_frame(frame: Any) -> list[_PublicColumn]:
 
 
 def _is_number(cell: object) -> bool:
-    """Tell whether a cell of a column without a type is a number; truths are none, as among numbers they are rare."""
+    """Check whether a cell of an untyped column is a number; booleans do not count as numbers here."""
     return isinstance(cell, Real | Decimal) and not isinstance(cell, bool)
 
 
@@ -174,7 +174,7 @@ def _days_of(series: Any) -> np.ndarray:
 
 
 def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
-    """Columns of a table of pyarrow or polars, of a relation of DuckDB, and of their like."""
+    """Columns of any object with an Arrow C stream: a table of pyarrow or polars, a relation of DuckDB."""
     import pyarrow as pa
 
     try:
@@ -185,7 +185,7 @@ def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
 
 
 def _of_arrow_table(table: Any) -> list[_PublicColumn]:
-    """Columns of an Arrow table, but those that pandas wrote as the index of its rows."""
+    """Columns of an Arrow table, except those that pandas wrote as its row index."""
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     names = [name for name in index if isinstance(name, str)]
     return [_of_arrow_column(field, table.column(i)) for i, field in enumerate(table.schema) if field.name not in names]
@@ -209,7 +209,7 @@ def _of_arrow_column(field: Any, cells: Any) -> _PublicColumn:
 
 
 def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
-    """One column as float64, mapped; where the table has a column called `log(x)`, it is that, and not mapped again.
+    """One column as float64, mapped. If the table itself has a column called `log(x)`, that one is used as it is.
 
     Raises:
         InvalidInput: no such column, two of them, or one that is not numeric.
@@ -223,7 +223,7 @@ def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
 
 
 def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
-    """A new array of the cells of the one column of that name; see `_cells_of` for what is raised."""
+    """Cells of the column of that name as a new array; raises as `_cells_of` does."""
     matches = [column for column in columns if column.name == name]
     if len(matches) != 1:
         problem = "is missing from" if not matches else "appears more than once in"
@@ -260,7 +260,7 @@ def _read_public(name: str) -> list[_PublicColumn]:
 
 
 def public_contents(name: str) -> tuple[str, list[bytes]]:
-    """The kind of a public file, or of those of a folder or glob, and their bytes; listed as private ones are.
+    """Return the kind and the bytes of public files: one, or those of a folder or glob, listed as private ones are.
 
     Raises:
         InvalidInput: no such table.
@@ -286,16 +286,16 @@ def public_contents(name: str) -> tuple[str, list[bytes]]:
 
 def _unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather") -> InvalidInput:
     reason = " ".join(str(error).split()).rstrip(".")
-    taken = kind == "Parquet" and splitext(name)[1] not in ("", ".parquet", ".pq")  # for what no name says otherwise
+    taken = kind == "Parquet" and splitext(name)[1] not in ("", ".parquet", ".pq")  # the default
     others = f"; {OTHER_ENDS}" if taken else ""
     return InvalidInput(f"the public table {name} cannot be read as {kind}: {reason}{others}")
 
 
 def read_arrow(content: Any, kind: str) -> Any:
-    """A table of the bytes of a Parquet or Feather file.
+    """Read a table from the bytes of a Parquet or Feather file, in this thread.
 
-    It is read in this thread. One of Arrow's own may let go of the bytes, which are Python's, as late as when the
-    process ends, which may abort it: a process that had done all its work once ended by SIGABRT on a busy machine.
+    A thread of Arrow's may release the bytes, which belong to Python, only when the process ends, and so abort it: on
+    a busy machine a process that had finished its work once ended by SIGABRT.
     """
     import pyarrow as pa
     import pyarrow.parquet
@@ -306,12 +306,12 @@ def read_arrow(content: Any, kind: str) -> Any:
 
 
 def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
-    """Columns, with their names as they are written: pandas would rename the second of two equal ones."""
+    """Columns with their names as written; pandas would rename the second of two equal names."""
     import pandas as pd
 
     for content in contents:
         lines = filter(None, csv.reader(TextIOWrapper(BytesIO(content), "utf-8-sig", newline="")))
-        if len(next(lines, [])) < len(next(lines, [])):  # pandas would take first cells for names of rows
+        if len(next(lines, [])) < len(next(lines, [])):  # pandas would take the first cells as row names
             raise InvalidInput(
                 "lines of the public table have more cells than its header: name each column, or leave out commas at "
                 "the ends of lines"
@@ -326,7 +326,7 @@ def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
 
 
 def _as_read(column: _PublicColumn, series: Any) -> _PublicColumn:
-    """A column of texts, or of numbers: if all that is there reads as such, as a cell of a private file does."""
+    """Turn a column of texts into numbers if every cell reads as one, by the rules for cells of private files."""
     known = series.dropna()
     read = np.array([number_in(str(cell).encode()) for cell in known])
     if not len(read) or np.isnan(read).any():

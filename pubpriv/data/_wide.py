@@ -1,7 +1,7 @@
-"""Sums of int64 totals without overflow, whatever number of records there is.
+"""Sums of int64 totals without overflow, for any number of records.
 
-A total over a block fits 52 bits; over a table it may not fit 64. Where the number of records is private nothing may be
-checked against it, so totals are summed in two halves of 32 bits, and clamped once, at the end.
+A total over a block fits in 52 bits; a total over a table may not fit in 64. If the number of records is private, no
+check may depend on it, so totals are summed in two halves of 32 bits and clamped once, at the end.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _EMPTY = np.empty(0, dtype=np.int64)
 
 
 def nothing_of(question: Question) -> "Sums":
-    """Totals of no record at all, to be added to."""
+    """Return zero totals, to which those of blocks are added."""
     listed = None in question.total_sizes.values()
     return _ListedTotals([]) if listed else WideTotals.zeros(question)
 
@@ -36,7 +36,7 @@ class WideTotals:
 
     @classmethod
     def zeros(cls, question: Question) -> "WideTotals":
-        """Begin with zeros of the shapes that the question announces."""
+        """Return zeros of the sizes that the question announces."""
         sizes = question.total_sizes.items()
         return cls(*({name: np.zeros(count or 0, dtype=np.int64) for name, count in sizes} for _ in range(2)))
 
@@ -44,7 +44,7 @@ class WideTotals:
         """Add the totals of one block.
 
         Raises:
-            ValueError: totals of other shapes than the question announced; one number would be added to many.
+            ValueError: the shapes differ from those announced; NumPy would add one number to many.
         """
         for name, low in self.low.items():
             if piece[name].shape != low.shape:
@@ -53,7 +53,7 @@ class WideTotals:
             np.add(self.high[name], piece[name] >> 32, out=self.high[name])
 
     def join(self, others: Iterable[Any]) -> "WideTotals":
-        """Add sums that come from elsewhere, and give this one back."""
+        """Add other sums to this one, and return it."""
         for other in others:
             for name in self.low:
                 self._add_halves(name, other.high[name], other.low[name])
@@ -66,10 +66,10 @@ class WideTotals:
         np.add(self.low[name], low & _LOW, out=self.low[name])
 
     def clamped(self, question: Question) -> Totals:
-        """Each total, or the nearer end of the range that noise can be added to (`base.LIMIT`).
+        """Return totals clamped to the range to which noise can be added (`base.LIMIT`).
 
-        Clamping a coordinate moves no two totals further apart, so it comes before noise at no cost. Where the number
-        of records is public no total reaches the ends: the door proved it before the charge.
+        Clamping a coordinate never moves two totals further apart, so clamping before noise costs nothing. If the
+        number of records is public no total reaches the ends: the door proved it before the charge.
         """
         parts = question.parts
         room = {name: (LIMIT - 1) // parts[name].factor if name in parts else LIMIT for name in self.low}
@@ -85,7 +85,7 @@ class WideTotals:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _ListedTotals:
-    """Totals of a question with as many of them as there are cells: names of cells, and last how many records each has.
+    """Totals of a question that has one per cell: names of the cells, and last the number of records in each.
 
     Attributes:
         pieces: of blocks, in the order of the table.
@@ -98,13 +98,13 @@ class _ListedTotals:
         self.pieces.append(piece)
 
     def join(self, others: Iterable[Any]) -> "_ListedTotals":
-        """Add what comes from elsewhere, and give this one back."""
+        """Add other totals to this one, and return it."""
         for other in others:
             self.pieces.extend(other.pieces)
         return self
 
     def clamped(self, question: Question) -> Totals:
-        """Each cell once, in rising order; a count is of records, and far from any end."""
+        """Return each cell once, in rising order; counts of records are too small to need clamping."""
         names = list(question.total_sizes)
         listed = [np.concatenate([_EMPTY, *(piece[name] for piece in self.pieces)]) for name in names]
         order = np.lexsort(listed[-2::-1])

@@ -1,4 +1,4 @@
-"""This machine's floating point: how blocks are reckoned with while they are scanned, and a digest of what it gives."""
+"""Floating point on this machine: settings during a scan, and a digest that shows whether two machines agree."""
 
 import hashlib
 import sys
@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 _SHAPES = ((1, 1, 4096), (3, 7, 4096), (20, 20, 4096), (64, 64, 4096), (200, 200, 1024))
-"""(rows, inner, length) of products that are tried."""
+"""(rows, inner, length) of the matrix products in the digest."""
 
 _BUFFER = 512
-"""Cells that NumPy gathers before it reckons; a block's rows are longer. With its own 8192 it copies several rows, and
-a column of factors to each, which takes three times as long as to go row by row."""
+"""NumPy's buffer size, in cells, shorter than a block's row. With the default of 8192 NumPy copies several rows, and a
+column of factors for each, which takes three times as long as working row by row."""
 
 _TURN = 5e-5
-"""Seconds after which a thread that waits for its turn at Python is let in. Most calls for a block take less than the
-five milliseconds that Python has: a thread that comes back from one takes the next turn, too, while the other wakes."""
+"""Python's switch interval during a scan, in seconds. Most calls for a block take less than the default of five
+milliseconds, so a thread that returns from one would also take the next turn before a waiting thread wakes up."""
 
 
 @cache
 def bits() -> str:
-    """Digest products, sums of squares, logarithms and exponentials of public random numbers, as scans reckon them.
+    """Digest products, sums of squares, logarithms and exponentials of public random numbers, as scans compute them.
 
-    Two machines whose digests differ map one record to different integers, now and then.
+    Two machines whose digests differ sometimes map the same record to different integers.
     """
     digest = hashlib.sha256()
     with single_threaded_blas():
@@ -58,10 +58,10 @@ def _openmp() -> Any:
 
 
 class _WhileAnybody:
-    """A setting of the process: the first who comes in makes it, and the last who leaves lifts it.
+    """A setting of the process: the first thread to enter makes it, the last to leave undoes it.
 
     Args:
-        made: makes it, and lifts it at its end.
+        made: context manager that makes the setting and undoes it.
     """
 
     def __init__(self, made: Callable[[], AbstractContextManager[Any]]) -> None:
@@ -72,7 +72,7 @@ class _WhileAnybody:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Be one for whom it holds."""
+        """Keep the setting while the body runs."""
         with self._lock:
             if self._inside == 0:
                 self._setting = self._made()
@@ -102,25 +102,25 @@ _SHORT_TURNS = _WhileAnybody(_short_turns)
 
 
 def single_threaded_blas() -> AbstractContextManager[None]:
-    """Return one BLAS thread while anybody in this process asks for that, as scans do."""
+    """Limit BLAS to one thread while anybody in this process asks for that, as scans do."""
     return _ONE_BLAS_THREAD.inside()
 
 
 @contextmanager
 def in_one_thread() -> Iterator[None]:
-    """Reckon in this thread alone, scikit-learn included: on small problems threads only wait for each other."""
-    with single_threaded_blas(), _openmp().limit(limits=1, user_api="openmp"):  # OpenMP's limit is that of one thread
+    """Compute in this thread only, scikit-learn included: on small problems threads only wait for each other."""
+    with single_threaded_blas(), _openmp().limit(limits=1, user_api="openmp"):  # OpenMP's is per thread
         yield
 
 
 def taking_turns() -> AbstractContextManager[None]:
-    """Let threads that scan take short turns at Python, while any scan of this process has several."""
+    """Shorten Python's switch interval while any scan of this process uses several threads."""
     return _SHORT_TURNS.inside()
 
 
 @contextmanager
 def row_by_row() -> Iterator[None]:
-    """Reckon with blocks in this thread, row after row, and warn of no odd cells: a warning would tell of them."""
+    """Compute on blocks row by row in this thread, without warnings: a warning would reveal an odd cell."""
     with np.errstate(all="ignore"):
-        np.setbufsize(_BUFFER)  # which ends with `errstate`
+        np.setbufsize(_BUFFER)  # undone at the end of `errstate`
         yield

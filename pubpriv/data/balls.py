@@ -1,4 +1,4 @@
-"""Regions that are cut out by balls: what groups of `mixture.bks` are, for public and private rows alike."""
+"""Regions cut out by balls: the groups of `mixture.bks`, for public and private rows alike."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
 Path = tuple[tuple[int, bool], ...]
-"""Balls by number, and whether a record of the region lies inside: all of them must hold."""
+"""Conditions (number of a ball, whether the record lies inside), all of which a record of the region meets."""
 
 
 @public_value
@@ -32,11 +32,11 @@ class Cylinder:
 @public_value
 @dataclass(frozen=True)
 class Balls:
-    """One region for each path: the records that lie inside and outside of balls as the path says.
+    """One region for each path: the records that lie inside and outside of the balls as the path says.
 
-    Two paths must disagree about a ball, or the object cannot be built: a record lies inside it or outside, so it
-    is in one region at most, which is what questions about partitions are priced for. A record with a cell, or a
-    squared distance, that is not finite is in none.
+    Any two paths must disagree about some ball, or the object cannot be built. A record lies either inside or outside
+    that ball, so it is in one region at most, as prices of questions about partitions require. A record with a cell or
+    squared distance that is not finite is in no region.
 
     Raises:
         InvalidInput: two regions could hold the same record, or a path names a ball that is not there.
@@ -81,13 +81,13 @@ class Balls:
         return labels
 
     def members(self, rows: np.ndarray) -> list[np.ndarray]:
-        """Return indices of the public `rows` (m, d), in their own units, in each region."""
+        """Return for each region the indices of the public `rows` (m, d) in it; rows are in their own units."""
         labels = self.assign(View(np.ascontiguousarray(rows.T)))
         return [np.flatnonzero(labels == region) for region in range(self.n_regions)]
 
 
 def _check_path(path: Path, balls: int) -> None:
-    """Each side of a path is the number of one of so many balls, and inside or not."""
+    """Check that each step of a path is the number of an existing ball, and a flag."""
     for side in path:
         kind("each side of a path of Balls", side, tuple)
         if len(side) != 2:

@@ -1,8 +1,8 @@
-"""Groups of records by a category: a column of the file that is no column of the estimate.
+"""Groups of records by a category: a column of the file that is not a column of the estimate.
 
-A category is a public text: a text as it is, an integer in decimal digits, `true` or `false`, or the month of a date,
-`2026-11`. Which categories there are is public too: somebody declared them, or public rows have them. Any other value
-of the private column is in no group, and never comes out.
+A category is written as a public text: a text as it is, an integer in decimal digits, `true` or `false`, or the month
+of a date, `2026-11`. The list of categories is public: somebody declared it, or it comes from public rows. Any other
+value of the private column is in no group and is never published.
 """
 
 import re
@@ -17,14 +17,14 @@ from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 
 _MOST_CATEGORIES = 1000
-"""A scan takes time for each of them."""
+"""Limit on the number of groups, because each takes time in a scan."""
 
 _MONTH_OF = re.compile(r"^month\((.+)\)$")
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 def source_of_groups(column: str) -> str:
-    """Return the column of the file in `column` or `month(column)`."""
+    """Return the file's column that `column` or `month(column)` names."""
     match = _MONTH_OF.match(column)
     return match[1] if match else column
 
@@ -34,19 +34,19 @@ class _Coded(Protocol):
 
     @property
     def codes(self) -> np.ndarray | None:
-        """Places of their categories in the list, NaN for none of it, (length,)."""
+        """Index in the list of each record's category, NaN if it is not listed, (length,)."""
 
 
 @public_value
 @dataclass(frozen=True)
 class ByCategory:
-    """The region of a record is the place of its category in a public list; none for any other category, and for null.
+    """Regions by category: a record's region is the index of its category in a public list, none for others and null.
 
-    A private table knows the list and codes its rows by it as they are read (`PrivateTable.by`); a question about
-    another list, or another column, is not asked of it.
+    A private table is opened with the list and codes its rows while it reads them (`PrivateTable.by`). Questions about
+    another list or another column are refused.
 
     Attributes:
-        column: of the file, or `month(column)` of dates.
+        column: column of the file, or `month(column)` for dates.
         values: the categories, each once.
 
     Raises:
@@ -83,19 +83,19 @@ class ByCategory:
 
     @property
     def by_month(self) -> bool:
-        """Tell whether the column holds dates, and groups are their months."""
+        """Whether the groups are the months of a date column."""
         return self.source != self.column
 
     @property
     def n_regions(self) -> int:
-        """One for each category."""
+        """Number of categories."""
         return len(self.values)
 
     def check(self, columns: int) -> None:
         """Accept records of any length."""
 
     def assign(self, view: _Coded) -> np.ndarray:
-        """Place of each record's category, -1 for none.
+        """Return the index of each record's category, -1 for none.
 
         Raises:
             ValueError: a defect; the records were read without their categories.
@@ -107,10 +107,10 @@ class ByCategory:
 
 
 def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
-    """Refuse groups by a column that is read for something else.
+    """Refuse groups by a column that the estimate or the ids already use.
 
     Raises:
-        InvalidInput: it is, or they are no groups.
+        InvalidInput: the column is among `columns`, or `by` is not a `ByCategory`.
     """
     if by is None:
         return
@@ -118,6 +118,6 @@ def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
         raise InvalidInput('groups are given by a column and its values: by=ByCategory("region", ("north", "south"))')
     if by.source in {*columns}:
         raise InvalidInput(
-            f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "
+            f"column {by.source} makes the groups, so it cannot be a column of the estimate or an id: leave it out of "
             "--columns"
         )

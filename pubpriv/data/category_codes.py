@@ -1,4 +1,4 @@
-"""Codes of categories: places in a public list, worked out from a column of a file. Fails on no value."""
+"""Turn a column of a file into category codes: indices in a public list. Never fails on a value."""
 
 import re
 from collections.abc import Iterable
@@ -16,15 +16,15 @@ _FIRST_YEAR, _NO_MONTH = 1970, np.iinfo(np.int64).min
 
 
 def check_kind(column: str, kind: Any, where: str) -> None:
-    """Check that a column of this Arrow type has such categories.
+    """Check that a column of this Arrow type can make groups.
 
     Args:
-        column: that tells groups apart, or its month.
+        column: column of the groups, or `month(column)`.
         kind: its Arrow type.
-        where: the table, for a message.
+        where: name of the table in messages.
 
     Raises:
-        InvalidInput: it has not.
+        InvalidInput: it cannot.
     """
     from pyarrow import types
 
@@ -49,7 +49,7 @@ def check_kind(column: str, kind: Any, where: str) -> None:
 
 
 def codes_of(array: Any, by: ByCategory) -> np.ndarray:
-    """Place of each value of an Arrow array in the list of categories, float64 (length,); NaN for none, and for null.
+    """Return the index of each value in the list of categories, float64 (length,); NaN for other values and null.
 
     Args:
         array: of a type that `check_kind` admits.
@@ -59,7 +59,7 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
 
 
 def _codes_of_values(array: Any, by: ByCategory) -> np.ndarray:
-    """The same of an array without a dictionary."""
+    """The same for an array without a dictionary."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -77,7 +77,7 @@ def _codes_of_values(array: Any, by: ByCategory) -> np.ndarray:
 
 
 def _codes_of_cells(array: Any, by: ByCategory) -> np.ndarray:
-    """The same of cells as they are written; each distinct one is looked up once."""
+    """The same for cells of a file without types; each distinct cell is looked up once."""
     cells = array.dictionary_encode()
     known = {value: float(place) for place, value in enumerate(by.values)}
     texts = [cell.decode(errors="replace") for cell in cells.dictionary.to_pylist()]
@@ -101,19 +101,19 @@ def texts_of(array: Any, by_month: bool) -> set[str]:
 
 
 def months_in(texts: Iterable[str]) -> set[str]:
-    """Return the months of dates that are written as 2026-11-30, with or without a time; others are left out."""
+    """Return the months of dates written as 2026-11-30, with or without a time; other texts are left out."""
     return {match[0] for text in texts if (match := re.match(r"[0-9]{4}-(0[1-9]|1[0-2])(?=-)", text))}
 
 
 def _as_kind(value: str, kind: Any) -> str:
-    """A category as Arrow writes it: false in a CSV file may be False."""
+    """Spell a category as Arrow does: `False` in a CSV file is `false`."""
     import pyarrow as pa
 
     return value.lower() if pa.types.is_boolean(kind) else value
 
 
 def _months_of(array: Any) -> np.ndarray:
-    """Months since the first one of 1970, int64; a number of no month for null."""
+    """Months since January 1970, int64; null gives a number that is no month."""
     import pyarrow as pa
 
     kind = array.type
@@ -133,15 +133,15 @@ def _month_number(value: str) -> int:
 
 
 def codes_in_memory(by: ByCategory, categories: Any, rows: int) -> np.ndarray:
-    """Return codes of the categories of rows in memory, for simulations, as `codes_of` gives them.
+    """Return category codes of rows in memory, for simulations, as `codes_of` does.
 
     Args:
         by: the groups.
-        categories: texts, integers, or true and false; one for each row, None for none. Of months: dates.
-        rows: how many there are.
+        categories: one text, integer or boolean for each row, None if it has none; dates if groups are months.
+        rows: number of rows.
 
     Raises:
-        InvalidInput: they are not so many, or something else.
+        InvalidInput: another number of categories than rows, or another type.
     """
     import pyarrow as pa
 
@@ -149,7 +149,7 @@ def codes_in_memory(by: ByCategory, categories: Any, rows: int) -> np.ndarray:
         array = pa.array(categories)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidInput(f"simulated groups are a category for each row: {error}") from None
-    if pa.types.is_null(array.type):  # not one has a category
+    if pa.types.is_null(array.type):  # no row has a category
         array = array.cast(pa.string())
     check_kind(by.column, array.type, "the simulated rows")
     if len(array) != rows:

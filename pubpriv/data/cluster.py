@@ -1,20 +1,20 @@
-"""Blocks on a Dask cluster: `distributed.Client(address).get_executor()`, and what private totals need around it.
+"""Blocks on a Dask cluster: what `distributed.Client(address).get_executor()` gives, made safe for private totals.
 
 A worker reads rows and returns exact totals, so **every worker is inside the trust boundary**, and so is the
 network between them (`tls://` addresses encrypt it; the scheduler runs whatever a client sends). Beyond that:
 
 - Totals stay in memory: a worker that may spill to disk is refused, at the start and before each block.
-- A worker whose arithmetic gives other bits than this machine's is refused likewise: which worker reads a row group is
-  chance, and a record must become the same integers wherever it is read.
-- Nothing but totals comes back. A worker logs the text of whatever a task raises and sends it on, so what is
-  raised there has one text.
-- Task keys are random, not hashes of content; a total is let go of as soon as it has arrived.
+- A worker whose arithmetic gives other bits than this machine's is refused likewise: chance decides which worker reads
+  a row group, and a record must become the same integers wherever it is read.
+- Only totals come back. A worker logs the text of any exception and sends it on, so all exceptions there have the same
+  text.
+- Task keys are random, not hashes of content; a total is released as soon as it has arrived.
 
-What goes out is a question and the name of a row group, both public. Where the unit is a person, the weights of its
-rows go with it, and how many there are is private: they stay in the memory of scheduler and workers, and neither they
-nor their number are logged. (Dask's dashboard shows how many tasks there are: it is for those who may know.) Totals
-are sums of integers, so what is lost costs time: what a worker had that died, or that failed, is read again, perhaps by
-another one, and the bits are the same.
+A question and the name of a row group are sent to a worker; both are public. If the unit is a person, the weights of
+the rows are sent too, and their number is private: they stay in the memory of scheduler and workers, and neither they
+nor their number are logged. (Dask's dashboard shows the number of tasks: let only those see it who may know.) Totals
+are sums of integers, so a lost worker or task costs only time: its rows are read again, perhaps by another worker, and
+the bits are the same.
 """
 
 import logging
@@ -34,33 +34,33 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 _R = TypeVar("_R")
 
 _CONNECT_SECONDS = 20
-"""Time in which a scheduler must answer. One that is lost in mid-scan has twice as long to come back."""
+"""Time in which a scheduler must answer. One that is lost during a scan has twice as long to come back."""
 
 _WORKERS_SECONDS = 60.0
-"""Time in which every worker must say what it is, and a total must arrive."""
+"""Time in which every worker must describe itself, and in which a finished total must arrive."""
 
 _SILENT_SECONDS = 900.0
-"""Time after which a scan gives up a cluster that finishes nothing. Dask itself gives up a worker after five minutes,
-and has its pieces read by others."""
+"""Time after which a scan gives up a cluster that finishes no task. Dask itself gives up a worker after five minutes,
+and sends its tasks to others."""
 
 _TRIES = 3
-"""Times that a task is sent: its worker, or the store that it reads, may be out of reach for a while."""
+"""How often a task is sent: its worker, or the store that it reads, may be unreachable for a while."""
 
 _AHEAD = 128
-"""Tasks that are under way, so that neither this process nor the scheduler holds more for a longer table."""
+"""Tasks sent ahead, at most, so that a longer table needs no more memory here or on the scheduler."""
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/@?#]+:\d+")
 
 
 class _BlockFailed(Exception):
-    """What a worker raises, whatever happened there."""
+    """Raised on a worker for every failure, with one text."""
 
     def __init__(self, *_: object) -> None:
         super().__init__("a block could not be read on a worker")
 
 
 def _checked_address(address: str) -> str:
-    """`address`, if it is one.
+    """Return `address` if it is the address of a scheduler.
 
     Raises:
         InvalidInput: it is not `tcp://HOST:PORT` or `tls://HOST:PORT`.
@@ -79,15 +79,15 @@ class Cluster(Executor):
     def __init__(self, address: str) -> None:
         self.address = _checked_address(address)
         self.given_up = ""
-        """Why the last scan gave it up; empty: it did not."""
+        """Why the last scan gave up the cluster; empty if it did not."""
 
     def check(self) -> None:
-        """Connect, and look at every worker; to be called before anything is paid for.
+        """Connect and check every worker; called before anything is paid for.
 
         Raises:
             InvalidInput: `distributed` is not installed here, or a worker has other versions, gives other bits or may
                 spill to disk.
-            Unavailable: the scheduler does not answer, or a worker; or there is none.
+            Unavailable: the scheduler or a worker does not answer, or there is no worker.
         """
         workers = _ask_workers(_client(self.address), self.address)
         if not workers:
@@ -120,19 +120,19 @@ class Cluster(Executor):
         timeout: float | None = None,  # noqa: ARG002 - the shape of an `Executor`
         chunksize: int = 1,
     ) -> Iterator[_R]:
-        """Yield what `fn` gives for each piece, as it comes and in no order: what a scan makes of it is a sum.
+        """Yield the result of `fn` for each piece as it arrives, in any order, since a scan adds the results up.
 
-        Each piece counts once: a task is sent again when it was given up, and what it gives then is not asked for.
+        Each piece counts once: before a task is sent again, its earlier attempt is given up and its result ignored.
 
         Args:
-            fn: is sent with each task.
-            iterables: of its arguments.
-            timeout: without effect; see `_SILENT_SECONDS`.
-            chunksize: pieces of a task.
+            fn: function sent with each task.
+            iterables: its arguments.
+            timeout: ignored; see `_SILENT_SECONDS`.
+            chunksize: pieces per task.
 
         Raises:
-            Unavailable: the scheduler does not answer, or nothing has come for a quarter of an hour.
-            _BlockFailed: a task failed at the last of its tries.
+            Unavailable: the scheduler does not answer, or no result came for a quarter of an hour.
+            _BlockFailed: the last try of a task failed.
         """
         self.given_up = ""
         pieces = zip(*iterables, strict=True)
@@ -159,10 +159,10 @@ class Cluster(Executor):
                 raise _BlockFailed
 
     def _sent(self, fn: Callable[..., Any], task: "_Task", tries: int, done: Queue[Any]) -> Any:
-        """Dask's own future of a task, which goes to `done` when it has ended, or its scheduler was lost.
+        """Send a task; return its Dask future, which is put on `done` when it ended or the scheduler was lost.
 
-        One of Dask's executor never ends where the scheduler is lost while a result is fetched. What is tried again
-        goes first: where each try waits for a store that does not answer, the last one comes before all tasks had one.
+        A future of Dask's executor would never end if the scheduler is lost while a result is fetched. Repeated tasks
+        have priority: if a store does not answer and every try waits for it, a task reaches its last try early.
         """
         client = _client(self.address)
         future = client.submit(_on_worker, bits(), _of_each, fn, task, pure=False, priority=tries)
@@ -180,10 +180,10 @@ _HOW_NOT_TO_SPILL = (
 
 
 def _on_worker(expected: str, step: Callable[..., _R], *args: Any, **kwargs: Any) -> _R:
-    """`step`'s result, computed on a worker that keeps results in memory and whose arithmetic gives `expected`.
+    """Run `step` on a worker, after checking that it keeps results in memory and that its arithmetic gives `expected`.
 
     Raises:
-        _BlockFailed: whatever went wrong; a worker would log the text of anything else.
+        _BlockFailed: anything went wrong; a worker would log the text of any other exception.
     """
     from distributed import get_worker
 
@@ -196,7 +196,7 @@ def _on_worker(expected: str, step: Callable[..., _R], *args: Any, **kwargs: Any
 
 
 class _Task(tuple[tuple[Any, ...], ...]):
-    """Pieces that go together. A worker logs what fails, and their number shows how many there are in all."""
+    """Pieces that are sent together, without a representation: a worker logs a failed task's arguments."""
 
     def __repr__(self) -> str:
         return "<_Task>"
@@ -207,7 +207,7 @@ def _of_each(fn: Callable[..., _R], task: _Task) -> list[_R]:
 
 
 def _result_of(future: Any) -> Any:
-    """What an ended task gave; None: it failed, or what it gave was lost."""
+    """Result of an ended task; None if it failed or the result was lost."""
     try:
         return future.result(timeout=_WORKERS_SECONDS)
     except Exception:
@@ -215,12 +215,12 @@ def _result_of(future: Any) -> Any:
 
 
 def _spills(worker: Any) -> bool:
-    """Tell whether a worker may write results to disk: it keeps them in a plain dictionary, or it may."""
+    """Check whether a worker may write results to disk; it cannot if it keeps them in a plain dictionary."""
     return type(worker.data) is not dict
 
 
 def _about_worker(dask_worker: Any) -> tuple[tuple[str, ...], str, bool]:
-    """Versions and bits of the arithmetic, and whether results may be spilled; Dask passes the worker by this name."""
+    """Versions, digest of the arithmetic, and whether results may spill. Dask requires this argument name."""
     return _versions(), bits(), _spills(dask_worker)
 
 
@@ -233,24 +233,24 @@ def _written(versions: tuple[str, ...]) -> str:
 
 
 _SILENT = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
-"""Dask would warn of much that is sent, by its size: that of a private table, where weights go with it."""
+"""Switches off Dask's warning about large tasks: it names the size, which is private if weights are sent."""
 
 _clients: dict[str, Any] = {}
 _lock = threading.Lock()
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Tell whether a line of Dask's log says anything but that a scheduler was lost, which `Unavailable` says."""
+    """Check whether a line of Dask's log is more than the loss of a scheduler, which `Unavailable` reports."""
     return record.exc_info is None and "reconnect" not in str(record.msg)
 
 
 def _is_another(record: logging.LogRecord) -> bool:
-    """Tell whether a line of the event loop's log, which others write to as well, is about anything but a lost line."""
+    """Check whether a line of the event loop's log, which other code uses too, is more than a lost connection."""
     return record.exc_info is None or type(record.exc_info[1]).__name__ != "CommClosedError"
 
 
 def _client(address: str) -> Any:
-    """The connection of this process to a scheduler; made anew where the last one was lost."""
+    """This process's connection to a scheduler; made again if the last one was lost."""
     try:
         import dask
         from distributed import Client
@@ -258,7 +258,7 @@ def _client(address: str) -> Any:
         raise InvalidInput("a Dask cluster needs the package `distributed`: pip install 'pubpriv[dask]'") from None
     with _lock:
         known = _clients.get(address)
-        while known is not None and known.status == "connecting":  # it was lost, and Dask tries for so long by itself
+        while known is not None and known.status == "connecting":  # lost: wait while Dask reconnects by itself
             time.sleep(0.1)
         if known is not None and known.status == "running":
             return known
@@ -274,16 +274,16 @@ def _client(address: str) -> Any:
 
 
 def _ask_workers(client: Any, address: str) -> dict[str, Any]:
-    """What each worker says of itself.
+    """Ask each worker for what `_about_worker` returns.
 
     Raises:
-        InvalidInput: one cannot.
-        Unavailable: one does not answer.
+        InvalidInput: a worker cannot answer, because pubpriv is not installed there.
+        Unavailable: a worker does not answer.
     """
     failure: PubPrivError
     try:
         facts: dict[str, Any] = client.sync(client.run, _about_worker, callback_timeout=_WORKERS_SECONDS)
-    except (OSError, TimeoutError):  # the connection to one was lost, or one is stopped
+    except (OSError, TimeoutError):  # a connection was lost, or a worker is stopped
         failure = Unavailable(f"a worker of the Dask cluster at {address} does not answer: end it, or try again")
     except Exception:
         failure = InvalidInput(

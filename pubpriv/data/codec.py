@@ -1,4 +1,4 @@
-"""Public values as canonical JSON: how questions reach the ledger and come back bit for bit.
+"""Public values as canonical JSON: how questions are stored in the ledger and read back bit for bit.
 
 A value is a frozen dataclass of numbers, strings, tuples and further such dataclasses. It is written with
 an explicit type tag from a closed list, never an import path, so reading a ledger runs no foreign code.
@@ -14,28 +14,27 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=type)
 
 Matrix = tuple[tuple[float, ...], ...]
-"""Numbers (rows, columns) as a public value holds them."""
+"""A matrix (rows, columns) as a field of a public value."""
 
 _TYPES: dict[str, type] = {}
 _FIELDS: dict[type, dict[str, str]] = {}
-"""Field of a class by the name that it is stored under."""
+"""For each class, its field names by the names in stored JSON."""
 
 _TAGS: dict[type, str] = {}
-"""What values of a class are stored under."""
+"""Type tag of each class in stored JSON."""
 
 _SCALARS = frozenset((float, int, str, bool, type(None)))
 _PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
-"""A subclass's value as JSON will write it, whatever the subclass says of itself."""
+"""Converts a subclass's value to the plain one, whatever methods the subclass overrides."""
 
 
 def public_value(cls: _T) -> _T:
-    """Make a class a frozen dataclass that may be stored and may cross a process or task boundary.
+    """Register a frozen dataclass whose values may be stored and may cross a process or task boundary.
 
-    A class that is renamed says in `stored_as` under which name ledgers know it, and a field that is renamed says so
-    in its metadata.
+    A renamed class keeps its stored name in `stored_as`; a renamed field keeps its stored name in its metadata.
 
     Raises:
-        TypeError: another class has that name, which is the tag it would be stored under.
+        TypeError: another class already has the same tag.
     """
     known = _TYPES.setdefault(_tag(cls), cls)
     if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
@@ -45,20 +44,20 @@ def public_value(cls: _T) -> _T:
 
 
 def row_tuples(array: "np.ndarray") -> Matrix:
-    """Return an array (rows, columns) of numbers as a public value holds it: a tuple for each row."""
+    """Convert an array (rows, columns) to a tuple of tuples, one for each row."""
     return tuple(map(tuple, array.tolist()))
 
 
 def _tag(cls: type) -> str:
-    """The name that values of a class are stored under: without the underscore of a class that one module uses."""
+    """Type tag of a class: its stored name, without the leading underscore of a module's own class."""
     if cls not in _TAGS:
         _TAGS[cls] = str(getattr(cls, "stored_as", cls.__name__)).lstrip("_")
     return _TAGS[cls]
 
 
 def _stored_fields(cls: type) -> dict[str, str]:
-    """Fields by the name that they are stored under."""
-    if cls not in _FIELDS:  # fields are not known yet where `public_value` is applied before `dataclass`
+    """Fields of a class by their stored names."""
+    if cls not in _FIELDS:  # read late: `public_value` may run before `dataclass`
         _FIELDS[cls] = {str(f.metadata.get("stored_as", f.name)): f.name for f in dataclasses.fields(cls)}
     return _FIELDS[cls]
 
@@ -66,7 +65,7 @@ def _stored_fields(cls: type) -> dict[str, str]:
 def to_json(value: Any) -> Any:
     """Return plain JSON data for a public value; `from_json` inverts it exactly.
 
-    A dataclass that occurs several times is one object in the data, too, so it can be written once.
+    A dataclass that occurs several times is also one object in the data, so it can be written once.
     """
     return _written(value, {})
 
@@ -75,12 +74,12 @@ def _written(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
     if type(value) in _SCALARS:
         return value
     if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
-        return list(value)  # a row of numbers: most of what is written
+        return list(value)  # a row of numbers, the most common case
     if dataclasses.is_dataclass(value) and _TYPES.get(_tag(type(value))) is type(value):
         if id(value) not in known:
             fields = _stored_fields(type(value)).items()
             own = {name: _written(getattr(value, field), known) for name, field in fields}
-            known[id(value)] = value, {"type": _tag(type(value)), **own}  # held, so that nothing else gets its id
+            known[id(value)] = value, {"type": _tag(type(value)), **own}  # keeps it alive, so its id stays unique
         return known[id(value)][1]
     if isinstance(value, tuple | list):
         return [_written(item, known) for item in value]
@@ -115,9 +114,9 @@ def _read(data: Any, known: dict[int, Any]) -> Any:
 
 
 def rebuilt(value: Any) -> Any:
-    """Return `from_json(to_json(value))` without writing it: every class checks its fields again, nothing else goes on.
+    """Return `from_json(to_json(value))` without going through JSON: every class is built and checked again.
 
-    What a frozen dataclass carries beside its fields, and values that it was given past its constructor, end here.
+    Attributes that are not fields, and field values that were set around the constructor, do not survive.
     """
     known: dict[int, Any] = {}
 

@@ -1,7 +1,7 @@
-"""Columns as a person names them: `cost`, or an expression of one or two columns, from a closed list.
+"""Columns as a user names them: `cost`, or an expression of one or two columns, from a closed list.
 
-An expression is a public map of cells of one record, so it costs nothing and proves nothing away: a cell that it
-sends to NaN or infinity makes its record odd, and odd records are not counted.
+An expression is a public map of the cells of one record, so it costs no budget and no proof changes: if it gives NaN
+or infinity, the record is not counted.
 """
 
 import re
@@ -22,10 +22,10 @@ _SIGNS = r"[-+*/^]+"
 _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 
 _MARKS = {";": "';'", "\t": "tabs", "|": "'|'"}
-"""What separates cells in files that are no CSV files, as a message writes it."""
+"""Separators of files that are not comma-separated, as messages write them."""
 
 _EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
-"""All that there are."""
+"""All expressions, as messages list them."""
 
 
 @public_value
@@ -35,9 +35,9 @@ class Column:
 
     Attributes:
         source: column of the table.
-        function: `log`, `log1p`, `sqrt`, `clip` or `ratio`; None: cells are taken as they are.
+        function: `log`, `log1p`, `sqrt`, `clip` or `ratio`; None: cells stay as they are.
         over: column by which `ratio` divides.
-        between: the numbers between which `clip` puts a cell.
+        between: the two bounds of `clip`.
     """
 
     source: str
@@ -47,7 +47,7 @@ class Column:
 
     @property
     def name(self) -> str:
-        """As it is written: `cost`, `log1p(cost)`, `clip(cost, 0, 1000)` or `cost / visits`."""
+        """The expression: `cost`, `log1p(cost)`, `clip(cost, 0, 1000)` or `cost / visits`."""
         if self.over is not None:
             return f"{self.source} / {self.over}"
         if self.between is not None:
@@ -56,19 +56,19 @@ class Column:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Columns of the table that it is made of."""
+        """Columns of the table that the expression uses."""
         return (self.source,) if self.over is None else (self.source, self.over)
 
     @property
     def original(self) -> str:
-        """Whose units `undo` leads to: the source's, but for a quotient, which nothing takes back."""
+        """What `undo` returns to: the source column, or the quotient itself, which cannot be undone."""
         return self.source if self.over is None else self.name
 
     def of(self, cells: Callable[[str], np.ndarray]) -> np.ndarray:
-        """Return what `apply` maps: cells of the source, or quotients, which are missing where the divisor is 0.
+        """Return the input of `apply`: cells of the source, or quotients, which are missing if the divisor is 0.
 
         Args:
-            cells: of the table's column of a name.
+            cells: returns the cells of a column of the table by its name.
         """
         if self.over is None:
             return cells(self.source)
@@ -84,20 +84,20 @@ class Column:
             _MAPS[self.function](cells, out=cells)
 
     def undo(self, cells: np.ndarray) -> None:
-        """Take mapped cells back to `original`, in place; a square takes back no sign, and clipped cells stay."""
+        """Map cells back to the units of `original`, in place; clipped cells and the sign of a square are lost."""
         if self.function in _BACK:
             _BACK[self.function](cells, out=cells)
 
 
 def map_columns(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
-    """Map the rows of a block (d, length) in place, each by its column, and return the block."""
+    """Apply each column's map to its row of a block (d, length), in place, and return the block."""
     for row, column in zip(block, columns, strict=True):
         column.apply(row)
     return block
 
 
 def sources_of(columns: Iterable[Column]) -> tuple[str, ...]:
-    """Return columns of the table that some columns are made of, each once, in order."""
+    """Return the table's columns that the given columns use, each once, in order."""
     return tuple(dict.fromkeys(source for column in columns for source in column.sources))
 
 
@@ -105,7 +105,7 @@ def parse_columns(names: Sequence[str]) -> tuple[Column, ...]:
     """Return columns for `names`, in order.
 
     Raises:
-        InvalidInput: no list, no name, an empty name, or the same expression twice; bounds that are no two numbers.
+        InvalidInput: not a list, no name, an empty name, the same expression twice, or bounds that are not two numbers.
     """
     if not isinstance(names, list | tuple):
         raise InvalidInput(f'columns are a list of names, for example ["age", "log1p(cost)"], not {names!r}')
@@ -120,16 +120,16 @@ def parse_columns(names: Sequence[str]) -> tuple[Column, ...]:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Say which of some public names a misspelt one may stand for, or which expressions there are; or nothing.
+    """Suggest public names for a misspelt one, or list the expressions.
 
     Returns:
-        The end of a sentence, with its comma or semicolon in front.
+        The end of a sentence, beginning with a comma or semicolon; empty if there is nothing to suggest.
     """
     names = list(names)
     if len(names) == 1 and (mark := next((mark for mark in _MARKS if mark in names[0]), None)):
         return f"; its cells seem to be separated by {_MARKS[mark]}: commas separate the cells of a CSV file"
     near = nearest(name, names)
-    # what is calculated of columns that are there, in a way that there is not
+    # an unknown expression of known columns
     parts = [part.strip() for part in re.split(_SIGNS, name)]
     calculated = len(parts) > 1 and not {*parts}.isdisjoint(names) and not (near and re.search(_SIGNS, near))
     if calculated or (_CALL.fullmatch(name) and not (near and _CALL.fullmatch(near))):
@@ -162,5 +162,5 @@ def _number(text: str) -> float | None:
 
 
 def _written(number: float) -> str:
-    """The shortest text that reads back as the same number."""
+    """Shortest text that reads back as the same number."""
     return repr(number).removesuffix(".0")

@@ -1,4 +1,4 @@
-"""How far a record lies from the component that it belongs to: a partition that shows whether components fit.
+"""Partition by a record's distance from its component, which shows whether components fit.
 
 Like every partition it is fixed by public values and released answers, so a replaced record leaves at most one region
 and enters at most one other.
@@ -20,7 +20,7 @@ from pubpriv.errors import InvalidInput
 @public_value
 @dataclass(frozen=True)
 class ComponentShells:
-    """A record's cell, and how far out it lies there: shell s has edge_(s-1) < |z| <= edge_s, and the last is open.
+    """Shells around each cell: shell s has edge_(s-1) < |z| <= edge_s, and the last is open.
 
     z is the record's image under its cell's frame, or under another frame for each cell. Both the cell and the shell
     depend on that record alone, and a record has one of each, so it is in one region at most.
@@ -28,8 +28,8 @@ class ComponentShells:
     Attributes:
         cells: components.
         edges: radii, positive and rising, the same in all cells.
-        frames: in which lengths are meant, one for each cell; (): those of the cells.
-        shared: so many of the outermost shells are one region each, whatever the cell.
+        frames: frames in which lengths are measured, one for each cell; (): those of the cells.
+        shared: number of outermost shells that are one region for all cells together.
 
     Raises:
         InvalidInput: edges that do not rise, another number of frames than of cells, more shared shells than edges.
@@ -64,7 +64,7 @@ class ComponentShells:
 
     @property
     def own(self) -> int:
-        """Shells that each cell has for itself."""
+        """Shells that each cell has of its own."""
         return len(self.edges) + 1 - self.shared
 
     @property
@@ -77,7 +77,7 @@ class ComponentShells:
         return np.square(np.array(self.edges, dtype=np.float64))
 
     def assign(self, view: View) -> np.ndarray:
-        """Return shell of each record in its cell; none where it has no cell, or its squared length is not finite."""
+        """Return the shell of each record in its cell, none if it has no cell or its squared length is not finite."""
         owner = self.cells.assign(view)
         norms = np.stack([view.norms(frame) for frame in self.frames or self.cells.frames])
         own = norms[np.maximum(owner, 0), np.arange(len(owner))]

@@ -1,13 +1,13 @@
-"""What holds private rows stays in its process."""
+"""Base class of objects with private rows, which must stay in their process."""
 
 from typing import NoReturn
 
 
 class Confined:
-    """Holds rows, or what is computed of single rows: it is not pickled or copied, and shows none of them."""
+    """Holds private rows, or values computed from single rows; cannot be pickled or copied, and shows none of them."""
 
     def __reduce__(self) -> NoReturn:
-        """Rows do not leave the process."""
+        """Refuse to pickle."""
         raise TypeError(f"{type(self).__name__} holds rows, which are not pickled")
 
     def __repr__(self) -> str:

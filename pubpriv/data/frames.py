@@ -2,12 +2,12 @@
 
 A frame is the public affine map z = W (x - c). `quantise` clips z to a radius, scales it to the grid,
 rounds, and keeps the record iff the *integers* satisfy |q|^2 <= R^2. Whatever floating point did before,
-a kept record is an integer vector in the ball of radius R and any other record is nothing at all: that is
-the whole of what the sensitivity proofs in `questions` use.
+a kept record is an integer vector in the ball of radius R and any other record adds nothing: the sensitivity
+proofs in `questions` use only this.
 
 Blocks are columns first, shape (d, length), so that every step runs along contiguous memory. The map is one
 matrix product over a block of fixed shape; a record's image depends on that record and its place in the
-block, never on its neighbours.
+block, never on other records.
 """
 
 import math
@@ -21,27 +21,27 @@ from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.errors import InvalidInput
 
 GRID = 1 << 16
-"""R: the radius of the ball of integers, per record."""
+"""R: radius of the ball of integers in which each record's vector lies."""
 
 _MOST_DIRECTIONS = 1 << 20
-"""Directions of a frame: sums of so many squares of the grid's integers are exact in a float."""
+"""Most directions of a frame: sums of so many squares of grid integers are exact in a float."""
 
 _WHOLE = 64
-"""Columns that are whole vectors on any processor, unrolled loops included."""
+"""A number of columns that fills whole vectors on any processor, even in unrolled loops."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Frame:
-    """z = matrix @ (x - center), or diagonal * (x - center) where matrix is None.
+    """z = matrix @ (x - center), or diagonal * (x - center) if matrix is None.
 
     Attributes:
         center: c, d numbers in the table's own units.
         matrix: W, ell rows of d numbers, or None.
-        diagonal: d factors where matrix is None; None for all 1.
+        diagonal: d factors if matrix is None; None if they are all 1.
 
     Raises:
-        InvalidInput: lengths that do not fit each other, or numbers that are not finite.
+        InvalidInput: lengths that do not match, or numbers that are not finite.
     """
 
     center: tuple[float, ...]
@@ -63,18 +63,18 @@ class Frame:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.center, self.matrix or (), self.diagonal or ()))  # the same in each process, as None's is not
+        return hash((self.center, self.matrix or (), self.diagonal or ()))  # equal in all processes, unlike hash(None)
 
     def __hash__(self) -> int:
-        """Hash the numbers, once: there are thousands, and each block is looked up by them."""
+        """Hash the numbers once: there are thousands, and each block is looked up by its frame."""
         return self._hash
 
     def check(self, columns: int) -> None:
-        """Check that the frame can map records of so many columns.
+        """Check that the frame can map records with this number of columns.
 
         Raises:
-            InvalidInput: it maps records of another length, or to more directions than there are columns. Copies of
-                the image are made of some records, so with a wide one it would depend on them whether there is memory.
+            InvalidInput: it maps records of another length, or to more directions than there are columns. The images
+                of some records are copied, so with a wide frame those records would decide whether memory suffices.
         """
         if len(self.center) != columns:
             raise InvalidInput(f"a frame maps {len(self.center)} columns, but the table has {columns}")
@@ -117,10 +117,10 @@ class Frame:
         return center[:, 0], matrix
 
     def map(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Return z for a block (d, length), written to `out` (ell, length). Odd cells give odd columns, silently.
+        """Return z for a block (d, length), written to `out` (ell, length). Cells that are not finite raise no warning.
 
-        W x - W c loses to rounding what the rounding of the cells of x costs already, and saves a pass over them. Most
-        zeros of a triangular matrix are left out.
+        W x - W c loses no more to rounding than the cells of x have lost already, and saves a pass over them. Most
+        zeros of a triangular matrix are skipped.
         """
         matrix = self._arrays[1]
         if matrix is None:
@@ -129,7 +129,7 @@ class Frame:
         np.matmul(matrix[half:], block, out=out[half:])
         if half:
             np.matmul(matrix[:half, :half], block[:half], out=out[:half])
-            odd = ~np.isfinite(out[-1])  # the last row has seen every cell of a record, the upper ones only some
+            odd = ~np.isfinite(out[-1])  # only the last row depends on all cells of a record
             if odd.any():
                 out[:half, odd] = np.nan
         out -= self._moved
@@ -137,7 +137,7 @@ class Frame:
 
     @cached_property
     def _halved(self) -> int:
-        """Count upper rows of a triangular matrix, which is zero beyond as many columns there; 0: it is no such."""
+        """Number h of upper rows that are zero after the first h columns, in a triangular matrix; 0 for others."""
         matrix = self._arrays[1]
         triangular = matrix is not None and matrix.shape[0] == matrix.shape[1] and not np.triu(matrix, 1).any()
         return self.dimension // 2 if triangular else 0
@@ -161,11 +161,11 @@ class Frame:
 
 
 def squared_norms(z: np.ndarray) -> np.ndarray:
-    """Sum the squares of each column of z (ell, length), to the same bits whatever the other columns and their number.
+    """Sum the squares of each column of z (ell, length), with bits that do not depend on other columns or their number.
 
-    NumPy sums whole vectors of columns one way, and may sum what is left of a row, or one column alone, another way:
-    with a fused product and sum on some processors, or in another order. So columns that fill no whole vector are
-    padded with zeros, and each column is one of a whole vector wherever it stands.
+    NumPy sums whole vectors of columns in one way, and the rest of a row, or a single column, perhaps in another: with
+    a fused product and sum on some processors, or in another order. So columns that do not fill a whole vector are
+    padded with zeros, and each column is part of a whole vector wherever it is.
     """
     ell, length = z.shape
     norms = np.empty(length)
@@ -180,12 +180,12 @@ def squared_norms(z: np.ndarray) -> np.ndarray:
 
 
 def grid_scale(dimension: int, radius: float) -> float:
-    """Return grid steps per unit of z: rounding adds at most sqrt(ell)/2 to a norm, and the scale pays for it."""
+    """Return grid steps per unit of z. Rounding adds at most sqrt(ell)/2 to a norm; the scale leaves room for that."""
     return (GRID - math.sqrt(dimension) / 2 - 1.0) / radius
 
 
 def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return integer vectors (as float64) of the columns of z, clipped to `radius`; zero for those that do not count.
+    """Return integer vectors (as float64) of the columns of z, clipped to `radius`; zero if a column does not count.
 
     Args:
         z: (ell, count); overwritten.
@@ -200,7 +200,7 @@ def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarra
     Exactness of the check: if every |q_j| <= GRID the sum of squares is an integer of at most ell * 2^32 <= 2^52,
     hence exact in any order, fused or not; if some |q_j| is larger, or not finite, the float sum is larger than
     GRID^2, or NaN, since adding squares never makes a float sum smaller. So `keep` is the positive condition in
-    exact arithmetic. A squared norm that overflowed is not finite, and its record is odd.
+    exact arithmetic. A squared norm that overflowed is not finite, and its record does not count.
     """
     z *= grid_scale(z.shape[0], radius)
     beyond = norms > radius * radius

@@ -1,7 +1,7 @@
 """Cells of a grid, listed one by one, in each region of another partition.
 
-Like every partition it is fixed by public values and released answers, and sorts a record by that record alone: the
-record is in one region of `groups` at most, there in one cell of the grid, and a cell is listed once at most.
+Like every partition it is fixed by public values and released answers, and a record's region depends on that record
+alone: it is in at most one region of `groups`, there in one cell of the grid, and a cell is listed at most once.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, View
 from pubpriv.errors import InvalidInput
 
 _FURTHEST = 1 << 30
-"""Numbers of cells lie within this of zero."""
+"""Largest magnitude of a cell's numbers."""
 
 
 @public_value
@@ -25,12 +25,12 @@ _FURTHEST = 1 << 30
 class GridCells:
     """The listed cells of a grid of side 1 over z = frame(x), with a frame and a list for each region of `groups`.
 
-    Cell c holds the records with floor(z_j) = c_j for every direction j. Regions are numbered through, group by group,
-    in the order of the lists. A record of a cell that is not listed is in no region; a list may be empty.
+    Cell c contains the records with floor(z_j) = c_j for every direction j. Regions are numbered consecutively, group
+    by group, in the order of the lists. A record in a cell that is not listed is in no region; a list may be empty.
 
     Raises:
-        InvalidInput: lists that do not fit the groups or the frames, a cell that is listed twice or far out, or so wide
-            a list that its cells cannot be numbered.
+        InvalidInput: lists that do not match the groups or the frames, a cell that is listed twice or too far out, or
+            a list so wide that its cells cannot be numbered.
     """
 
     groups: Everything | NearestPoint | Cells | Refined
@@ -55,7 +55,7 @@ class GridCells:
 
     @property
     def n_regions(self) -> int:
-        """Listed cells of all groups."""
+        """Number of listed cells in all groups."""
         return sum(map(len, self.cells))
 
     @cached_property
@@ -67,7 +67,7 @@ class GridCells:
         return found
 
     def assign(self, view: View) -> np.ndarray:
-        """Return the number of the record's cell; none where its image is not finite, or its cell is not listed."""
+        """Return the number of each record's cell, -1 if its image is not finite or its cell is not listed."""
         group = self.groups.assign(view)
         labels = np.full(group.shape, -1)
         for number, (frame, table) in enumerate(zip(self.frames, self._tables, strict=True)):
@@ -78,13 +78,13 @@ class GridCells:
 
 @dataclass(frozen=True)
 class _Table:
-    """Listed cells of one group, by a key that is linear in their numbers; in rising order of the key.
+    """Listed cells of one group, sorted by a key that is linear in a cell's numbers.
 
     Attributes:
-        low, high: (ell, 1), the least and the largest number in each direction.
-        strides: (ell, 1), of the key.
-        keys: of the listed cells.
-        regions: their numbers.
+        low, high: (ell, 1), smallest and largest number in each direction.
+        strides: (ell, 1), coefficients of the key.
+        keys: keys of the listed cells.
+        regions: their regions.
     """
 
     low: np.ndarray
@@ -115,7 +115,7 @@ class _Table:
 
 
 def _check_cells(listed: tuple[tuple[int, ...], ...], dimension: int) -> None:
-    """Cells are tuples of as many integers as the frame has directions, each listed once."""
+    """Check that each cell is a tuple of integers, one for each direction of the frame, and is listed once."""
     for cell in listed:
         kind("each of the cells of GridCells", cell, tuple)
         if len(cell) != dimension:

@@ -1,7 +1,7 @@
-"""Pass 0: the ids of a private table, read before its rows, for what follows from whose rows are whose.
+"""Pass 0: read the ids of a private table before its rows, to learn which rows belong to the same person.
 
-A key takes 8 bytes, and to put keys in order takes 24 more. So of a long table those of some persons at a time are
-held, all of each, and the ids are read once for each such part. What follows is the same however many parts there are.
+A key takes 8 bytes, and sorting takes 24 more for each. So a long table is handled in parts: each part has all keys of
+some of the persons, and the ids are read once for each part. The results do not depend on the number of parts.
 """
 
 import hashlib
@@ -15,20 +15,20 @@ from pubpriv.data.persons import sizes_of, weights_of
 from pubpriv.data.pieces import Chunk
 
 _AT_ONCE = 1 << 24
-"""Rows whose keys are held at once, about: half a gigabyte, which a machine that scans tables has to spare."""
+"""About how many keys are in memory at once: half a gigabyte, which a machine that scans tables can spare."""
 
 
 class Replaced(Exception):
-    """The ids are not those that weights were reckoned from; nobody outside the door sees this."""
+    """The ids differ from those that the weights were computed from; never seen outside the door."""
 
 
 class IdPass(Confined):
-    """One look at whose rows are whose.
+    """One reading of all ids of a table.
 
     Attributes:
-        chunks: of the table.
-        rows: of each chunk, once ids were read.
-        digests: of each chunk's keys, once ids were read.
+        chunks: chunks of the table.
+        rows: number of rows of each chunk, after ids were read.
+        digests: digest of each chunk's keys, after ids were read.
     """
 
     def __init__(self, table: Any) -> None:
@@ -37,7 +37,7 @@ class IdPass(Confined):
         self.digests: list[bytes] = []
 
     def sizes(self) -> np.ndarray:
-        """Number of rows of each person, int64 (persons,), in any order.
+        """Return the number of rows of each person, int64 (persons,), in any order.
 
         Raises:
             Replaced: the ids changed while they were read.
@@ -45,7 +45,7 @@ class IdPass(Confined):
         return np.concatenate([sizes_of(part[0]) for part in self._parts()])
 
     def weights(self, most: int, grain: int) -> list[np.ndarray]:
-        """Return weights of the rows of each chunk; see `persons.weights_of`.
+        """Return the weights of the rows of each chunk; see `persons.weights_of`.
 
         Raises:
             Replaced: the ids changed while they were read.
@@ -59,15 +59,15 @@ class IdPass(Confined):
         return np.split(weights, np.cumsum(self.rows)[:-1]) if self.rows else []
 
     def _parts(self) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
-        """(keys, places in the table) of the rows of some persons, all of each; part by part, of all rows."""
-        # rows in memory are there anyway
+        """Yield parts: keys of all rows of some of the persons, and the places of these rows in the table."""
+        # tables in memory are one part: their rows are in memory anyway
         rows = sum(chunk.piece.rows for chunk in self.chunks if isinstance(chunk, Chunk))
         count = max(1, -(-rows // _AT_ONCE))
         for part in range(count):
             yield self._read(part, count)
 
     def _read(self, part: int, count: int) -> tuple[np.ndarray, np.ndarray | slice]:
-        """Read all ids, and keep those whose keys leave the remainder `part` by `count`."""
+        """Read all ids, and keep those whose key modulo `count` is `part`."""
         kept, places = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
         rows, digests, first = [], [], 0
         for chunk in self.chunks:

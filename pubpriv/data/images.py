@@ -1,4 +1,4 @@
-"""Integer vectors of picked records with their weights: the sums that questions ask, written once.
+"""Integer vectors of selected records with their weights, and the sums that all questions share.
 
 A record counts once, or as often as its weight says (`data.questions.per_person`). Images and weights are integers
 held in floats. A block has at most 2^12 records, an image at most the length R = 2^16, and a weight is at most 2^6: no
@@ -12,7 +12,7 @@ import numpy as np
 from pubpriv.data.frames import quantise, squared_norms
 
 MOST_WEIGHT = 1 << 6
-"""The most that one record may weigh."""
+"""Largest weight of a record."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -20,9 +20,9 @@ class Images:
     """Integer vectors of some records of a block.
 
     Attributes:
-        q: (ell, count), zero in the columns that do not count.
-        keep: (count,) which columns count.
-        weights: (count,) integers, or None: each counts once.
+        q: (ell, count), zero for records that do not count.
+        keep: (count,), whether each record counts.
+        weights: (count,) integers; None: each record counts once.
     """
 
     q: np.ndarray
@@ -31,29 +31,29 @@ class Images:
 
     @classmethod
     def of(cls, z: np.ndarray, norms: np.ndarray, radius: float, weights: np.ndarray | None) -> "Images":
-        """Return images of the columns of z (ell, count), which is overwritten; see `frames.quantise`."""
+        """Quantise the columns of z (ell, count), which is overwritten; see `frames.quantise`."""
         return cls(*quantise(z, norms, radius), weights)
 
     def count(self) -> float:
-        """Sum of the weights of those that count."""
+        """Return the sum of the weights of records that count."""
         return float(np.count_nonzero(self.keep) if self.weights is None else self.keep @ self.weights)
 
     def sum(self) -> np.ndarray:
-        """Sum of q, (ell,)."""
+        """Return the weighted sum of q, (ell,)."""
         return np.asarray(self.q @ (np.ones(self.q.shape[1]) if self.weights is None else self.weights))
 
     def square(self) -> float:
-        """Sum of |q|^2."""
+        """Return the weighted sum of |q|^2."""
         norms = squared_norms(self.q)
         return float(norms.sum() if self.weights is None else norms @ self.weights)
 
     def gram(self) -> np.ndarray:
-        """Sum of q q', (ell, ell)."""
+        """Return the weighted sum of q q', (ell, ell)."""
         return np.asarray((self.q if self.weights is None else self.q * self.weights) @ self.q.T)
 
 
 def counts_of(labels: np.ndarray, regions: int, weights: np.ndarray | None) -> np.ndarray:
-    """Sum of weights by region, int64 (regions,); label -1 is nobody's."""
+    """Sum weights by region, int64 (regions,); records with label -1 are in no region."""
     inside = labels >= 0
     weights = None if weights is None else weights[inside]
     return np.bincount(labels[inside], weights, minlength=regions).astype(np.int64)

@@ -1,8 +1,8 @@
-"""Blocks of a small table, decoded once: most of a scan of a table is reading it, and a run scans it often.
+"""Keep the decoded blocks of a small table: reading takes most of a scan's time, and a run scans a table often.
 
-They are kept in the memory of the process that scans, for as long as a curator holds them, and never anywhere else:
-what holds them is not pickled, shown or iterated, and a table of more than `MOST_BYTES` is read again every time. A
-run then asks all its questions of the rows that it read first.
+Blocks stay in the memory of the process that scans, as long as a curator references them. The objects that contain
+them cannot be pickled, shown or iterated. A table of more than `MOST_BYTES` is read again every time. All questions of
+a run are then answered from the rows that it read first.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from pubpriv.data.pieces import Chunk
 from pubpriv.data.tables import PrivateTable
 
 MOST_BYTES = 1 << 26
-"""The most memory for decoded cells, as rows times columns say beforehand; which tables are kept is public."""
+"""Memory limit for decoded cells, computed from rows times columns, so that it is public which tables are kept."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,7 +31,7 @@ class Kept(Confined):
     known: NormsOf | None = None
 
     def norms(self) -> KeptNorms | None:
-        """Return norms of its records, which take at most as much room again; None: they are not kept."""
+        """Return kept norms of its records, which at most double the memory; None if norms are not kept."""
         return None if self.known is None else KeptNorms(self.known, self.number, len(self.chunk.columns))
 
     @property
@@ -42,17 +42,17 @@ class Kept(Confined):
 
     @property
     def by(self) -> ByCategory | None:
-        """The groups of its rows."""
+        """Groups of its rows; None: there are none."""
         by: ByCategory | None = self.chunk.by
         return by
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks it has."""
+        """Number of blocks."""
         return int(self.chunk.n_blocks)
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Return blocks (d, length), read-only, as the chunk gave them when it was read to its end."""
+        """Return blocks (d, length), read-only: from memory once the chunk has been read to its end."""
         known = self.memory.get(self.number)
         if known is not None:
             yield from known
@@ -60,7 +60,7 @@ class Kept(Confined):
         read: list[np.ndarray] = []
         room: list[np.ndarray] = []
         for block in self.chunk.blocks():
-            # in one piece, where their number is known: of a long array the system hands out many pages at once
+            # one long array if the number of blocks is known, since the system allocates its pages faster
             room = room or [*np.empty((getattr(self.chunk, "n_blocks", 1), *block.shape))]
             read.append(room.pop())
             np.copyto(read[-1], block)
@@ -70,27 +70,27 @@ class Kept(Confined):
 
 
 class _Remembered(Confined):
-    """A private table for one curator's scans: rows are decoded in the first, and counted in every one."""
+    """A private table for one curator's scans: the first scan decodes the rows, later ones use them from memory."""
 
     def __init__(self, table: PrivateTable) -> None:
         self._table = table
         self._held: tuple[list[Chunk], dict[int, list[np.ndarray]], NormsOf] = [], {}, {}
 
     def chunks(self) -> list[Kept]:
-        """Return the table's chunks; until all of them were read to their end, after its check of the row count.
+        """Return the table's chunks, with its check of the row count until all chunks are in memory.
 
-        A scan counts rows that are remembered, or rows that it reads, and never some of each: where files were
-        replaced meanwhile, a record could be among both, and count twice. Once all are remembered no file is looked at
-        here: the door does, before each charge.
+        A scan uses rows from memory or rows that it reads, never some of each: if files were replaced meanwhile, a
+        record could be among both and count twice. Once all chunks are in memory no file is checked here; the door
+        checks before each charge.
         """
         chunks, memory, _ = self._held
         if not chunks or len(memory) < len(chunks):
             self._held = self._table.chunks(), {}, {}
-        chunks, memory, norms = self._held  # of one look: another thread may look meanwhile
+        chunks, memory, norms = self._held  # read once: another thread may change it
         return [Kept(chunk, memory, number, norms) for number, chunk in enumerate(chunks)]
 
 
 def remembering(table: Any) -> Any:
-    """Return `table`, with its blocks remembered if it is a private table and small."""
+    """Wrap `table` so that its blocks are kept, if it is a small private table; else return it as it is."""
     small = isinstance(table, PrivateTable) and (table.n_rows or 0) * len(table.columns) * 8 <= MOST_BYTES
     return _Remembered(table) if small else table

@@ -1,8 +1,8 @@
-"""Why a scan failed that was paid for, as far as that may be said: table or cluster are out of reach.
+"""Report why a scan failed after its charge, as far as that is public: table or cluster are out of reach.
 
-What a scan raised is not looked at, for its text, its class and its place may depend on rows. Table and cluster are
-looked at once more instead, as they are before a charge; what they tell then is public. Of the scan itself only one
-thing is said: that a cluster finished nothing for very long.
+The exception of a scan is not used, because its text, class and traceback may depend on rows. Instead the table and
+the cluster are checked once more, as before a charge; the result of that is public. Only one thing is reported of the
+scan itself: that the cluster finished nothing for very long.
 """
 
 from concurrent.futures import Executor
@@ -15,11 +15,11 @@ _KEPT = "What was paid for is kept: run the same release id again, at no further
 
 
 def failure_of_scan(table: Any, executor: Executor | None) -> PubPrivError:
-    """Return what leaves in place of whatever a scan raised: see the module.
+    """Return the error that replaces the exception of a scan.
 
     Args:
-        table: that was read.
-        executor: that read it; None: threads.
+        table: table that was read.
+        executor: executor that read it; None: threads.
     """
     reason = ""
     try:
@@ -35,7 +35,7 @@ def failure_of_scan(table: Any, executor: Executor | None) -> PubPrivError:
 
 
 def _of_cluster(cluster: Cluster) -> str:
-    """What is wrong with a cluster that was not before; empty: nothing."""
+    """What is wrong with a cluster now; empty if nothing is."""
     wrong = cluster.given_up
     try:
         cluster.check()

@@ -1,4 +1,4 @@
-"""Which pair of public centers a record lies between, and where: a partition that shows whether two centers are one.
+"""Partition by the two public centers nearest to a record, and its place between them: shows whether two are one.
 
 Like every partition it is fixed by public values and released answers, so a replaced record leaves at most one region
 and enters at most one other.
@@ -19,19 +19,19 @@ from pubpriv.errors import InvalidInput
 @public_value
 @dataclass(frozen=True)
 class PairBins:
-    """A record's two nearest centers i < j, and its place t along the line from i (t = -1) to j (t = 1).
+    """Regions by a record's two nearest centers i < j and its place t along the line from i (t = -1) to j (t = 1).
 
     t = (|z - c_i|^2 - |z - c_j|^2) / |c_i - c_j|^2, cut into `bins` bins. The records of one pair fill a convex set
     (each condition on them is a half-space), and t is linear in z: if the density is log-concave, as a Gaussian's is,
     so is the density of t over these records (Prekopa), which therefore has no dip.
 
     Attributes:
-        frame: public map into the space where distances are meant.
+        frame: public map into the space in which distances are measured.
         centers: (count, ell), in that space; at least two.
     """
 
     width: ClassVar[float] = 0.25
-    """Length of a bin, in halves of the distance of the two centers."""
+    """Length of a bin, in units of half the distance between the two centers."""
 
     inner: ClassVar[int] = 10
     """Bins between -1.25 and 1.25; the centers lie at -1 and 1, and one bin at either end takes what is beyond."""
@@ -66,10 +66,10 @@ class PairBins:
         return centers, (centers**2).sum(axis=1)[:, None] / 2, np.where(gaps > 0, gaps, np.inf), first + first.T
 
     def assign(self, view: View) -> np.ndarray:
-        """Return region of each record; none where its norm, or its place, is not finite."""
+        """Return the region of each record, -1 if its norm or its place is not finite."""
         centers, half_norms, gaps, first = self._arrays
         z, norms = view.mapped(self.frame)
-        # |z - c|^2 / 2 less |z|^2 / 2, which does not matter for what is nearer
+        # |z - c|^2 / 2 - |z|^2 / 2: the subtracted term does not change which center is nearer
         far = half_norms - centers @ z
         records = np.arange(far.shape[1])
         nearest = np.argmin(far, axis=0)

@@ -1,9 +1,9 @@
-"""A private table whose unit is a person, for one curator's scans: which rows weigh how much, and that it stays so.
+"""A private table whose unit is a person, for one curator's scans: weights of rows, and checks that ids do not change.
 
-Before its first scan only the id columns are read, in full (`id_pass`): from them come the weights, a byte a row, in
-the memory of this process alone; those of a chunk go with it where an executor reads it elsewhere, inside the trust
-boundary. Each scan reads the ids again beside the rows and compares a digest of them: weights that were reckoned for
-other rows would break what is promised.
+Before the first scan the id columns are read in full (`id_pass`). Weights are computed from them, one byte per row, and
+stay in the memory of this process. If an executor reads a chunk elsewhere, inside the trust boundary, the chunk's
+weights are sent with it. Each scan reads the ids again with the rows and compares their digest: weights computed for
+other rows would break the promise.
 """
 
 import hashlib
@@ -31,14 +31,14 @@ from pubpriv.data.tables import ArrayTable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Weighted:
-    """A chunk with the weights of its rows, shown without either.
+    """A chunk with the weights of its rows; its representation shows neither.
 
     Attributes:
-        chunk: of the table.
-        length: of each block, which depends on d alone: were it to follow the number of rows, so would, in its last
-            bits, where a record of somebody else falls.
+        chunk: chunk of the table.
+        length: length of each block, which depends on d alone: if it depended on the number of rows, so would the
+            place of other persons' records in a block, and the last bits of their images.
         weights: uint8 (rows,).
-        digest: of the keys that they were reckoned from.
+        digest: digest of the keys that the weights were computed from.
     """
 
     chunk: Any
@@ -48,7 +48,7 @@ class _Weighted:
 
     @property
     def by(self) -> ByCategory | None:
-        """The groups of its rows."""
+        """Groups of its rows; None: there are none."""
         by: ByCategory | None = self.chunk.by
         return by
 
@@ -56,7 +56,7 @@ class _Weighted:
         """Return blocks (d, length); each overwrites the one before.
 
         Raises:
-            Replaced: after the last one, if the ids are others by now.
+            Replaced: after the last block, if the ids have changed.
         """
         found = hashlib.sha256()
         yield from self.chunk.keyed_blocks(self.length, found.update)
@@ -68,23 +68,23 @@ class _Weighted:
 
 
 class _TravellingChunk(_Weighted):
-    """A weighted chunk that is pickled: for an executor that was given to the door, and for nobody else."""
+    """A weighted chunk that can be pickled, only for an executor that was given to the door."""
 
 
 class _WeightedChunk(Confined, _Weighted):
     """A weighted chunk that stays in its process."""
 
     def travelling(self) -> _TravellingChunk:
-        """Return the same for an executor, which may read it elsewhere."""
+        """Return a copy for an executor, which may read it in another process."""
         return _TravellingChunk(self.chunk, self.length, self.weights, self.digest)
 
 
 class PersonTable(Confined):
-    """What scans read where the unit is a person.
+    """The table that scans read if the unit is a person.
 
     Args:
-        table: a `PrivateTable` or an `ArrayTable` that says whose rows are whose.
-        most_bytes: of decoded cells that are remembered; a larger table is read again for each question.
+        table: a `PrivateTable` or `ArrayTable` with ids.
+        most_bytes: largest table, in bytes of decoded cells, that is kept in memory.
     """
 
     def __init__(self, table: Any, most_bytes: int = MOST_BYTES) -> None:
@@ -96,24 +96,24 @@ class PersonTable(Confined):
 
     @classmethod
     def of_run(cls, table: Any, run: Hashable, most_bytes: int) -> "PersonTable":
-        """Return what others in this process read for the same run, while one of them holds it; else a new one.
+        """Return the `PersonTable` that another task in this process uses for the same run, or a new one.
 
-        Each task of a flow enters its run by a handle, and would do pass 0 again.
+        Each task of a flow enters its run by a handle, and would otherwise repeat pass 0.
 
         Args:
             table: a `PrivateTable`.
-            run: names it.
+            run: identifies the run.
             most_bytes: see the class.
         """
         with _shared:
             return _READ.setdefault((run, table, most_bytes), cls(table, most_bytes))
 
     def asked(self, question: Question) -> Any:
-        """Return the table that a question is asked of: weighted rows, or one record for each person.
+        """Return the table that answers a question: weighted rows, or one record for each person.
 
         Raises:
-            Replaced: the ids are not what they were at the first question.
-            TypeError: a defect; it is asked neither of persons nor of weighted rows.
+            Replaced: the ids changed since the first question.
+            TypeError: a defect; the question is about neither persons nor weighted rows.
         """
         weights = weighing(question)
         if weights is not None:
@@ -140,24 +140,24 @@ class PersonTable(Confined):
         return self._weighted[most, grain, first]
 
     def _check(self, found: IdPass) -> None:
-        """Where pass 0 was done before, the ids must be the same, as rows may be remembered from then."""
-        with self._lock:  # two tasks may ask first at once, and files may change between their looks
+        """Check that the ids are those of an earlier pass 0, since rows may have been kept in memory then."""
+        with self._lock:  # two tasks may begin at once, and files may change between their passes
             if self._digests not in (None, found.digests):
                 raise Replaced
             self._digests = found.digests
 
 
-# weak, so that what was read goes when the run's last curator of this process does
+# weak, so that memory is freed with the run's last curator in this process
 _READ: WeakValueDictionary[Hashable, PersonTable] = WeakValueDictionary()
 _shared = Lock()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Chunks(Confined):
-    """Weighted chunks, as `scan` takes a table."""
+    """Weighted chunks in the form of a table, for `scan`."""
 
     each: list[Any]
 
     def chunks(self) -> list[Any]:
-        """Return the chunks to a scan, as a table does."""
+        """Return the weighted chunks."""
         return self.each

@@ -1,8 +1,8 @@
-"""Whose rows are whose, and how much each row weighs: arithmetic on the id columns of a private table.
+"""Which person each row belongs to, and the weight of each row, computed from the id columns of a private table.
 
-An id becomes a 64-bit key by a fixed function of its canonical value alone: two spellings of one id, such as 32 and 64
-bits, give one key, so a person never has two. Two persons with one key count as one, which costs accuracy only: they
-share the weight of one person.
+An id becomes a 64-bit key by a fixed function of its canonical value alone. Two spellings of one id, such as 32-bit and
+64-bit integers, give the same key, so a person never has two keys. Two persons with the same key count as one person,
+which costs only accuracy: they share the weight of one person.
 """
 
 import hashlib
@@ -18,23 +18,23 @@ NOBODY = np.uint64(0)
 """Key of a row without an id."""
 
 _LONG = 256
-"""Bytes of a text from which on it is hashed by itself."""
+"""Texts of this many bytes or more are hashed one at a time."""
 
 _SLICE = 1 << 16
-"""Rows that are weighed at once."""
+"""Rows whose weights are computed at a time."""
 
 _GOLDEN, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
 def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return id columns, checked, or none.
+    """Return the checked names of the id columns, or () if there are none.
 
     Args:
-        person: their names.
-        columns: what an estimate reads.
+        person: names of id columns.
+        columns: columns that the estimate reads.
 
     Raises:
-        InvalidInput: they are no names, or one twice, or among those of the estimate.
+        InvalidInput: not names, the same name twice, or a column of the estimate.
     """
     names = tuple(person) if isinstance(person, list | tuple) else (None,)
     if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
@@ -42,22 +42,22 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
     both = sorted({*names} & {*columns})
     if both:
         raise InvalidInput(
-            f"column {', '.join(both)} tells whose row it is, so it is no column of an estimate: leave it out of "
+            f"column {', '.join(both)} says whose row it is, so it cannot be a column of the estimate: leave it out of "
             "--columns"
         )
     return names
 
 
 def id_kind(name: str, kind: Any, where: str) -> str:
-    """Return what the ids of a column are: `integers`, or `text`, which is bytes too.
+    """Return the kind of ids in a column: `integers` or `text` (also for bytes).
 
     Args:
         name: of the column.
         kind: Arrow type.
-        where: the table, for a message.
+        where: name of the table in messages.
 
     Raises:
-        InvalidInput: they are something else, of which one value may be written in several ways.
+        InvalidInput: another type, in which the same id could be written in several ways.
     """
     from pyarrow import types
 
@@ -74,22 +74,22 @@ def id_kind(name: str, kind: Any, where: str) -> str:
 
 
 def keys_of(columns: list[Any]) -> np.ndarray:
-    """Return key of the person of each row, uint64 (rows,); `NOBODY` where an id is null. Fails on no value.
+    """Return the key of each row's person, uint64 (rows,); `NOBODY` if an id is null. Never fails on a value.
 
     Args:
-        columns: Arrow arrays of the id columns; all of them together name a person.
+        columns: Arrow arrays of the id columns, which together identify a person.
     """
     keys, *more = (of_each_value(column, _keys_of, NOBODY) for column in columns)
     for others in more:
         keys = _mixed(_mixed(keys) + others)
-    np.maximum(keys, np.uint64(1), out=keys)  # somebody's, whatever the id
+    np.maximum(keys, np.uint64(1), out=keys)  # never NOBODY, whatever the id
     for column in columns:
         keys[~of_each_value(column, validity_of, False)] = NOBODY
     return keys
 
 
 def _keys_of(array: Any) -> np.ndarray:
-    """Key of each id, anything where there is none."""
+    """Key of each id; arbitrary for nulls."""
     import pyarrow as pa
 
     if not pa.types.is_integer(array.type):
@@ -98,7 +98,7 @@ def _keys_of(array: Any) -> np.ndarray:
 
 
 def _keys_of_text(array: Any) -> np.ndarray:
-    """Keys of texts by their exact bytes, eight at a time; of long ones by BLAKE2b."""
+    """Keys of texts from their exact bytes, eight at a time; BLAKE2b for long texts."""
     import pyarrow as pa
 
     found = array.cast(pa.large_binary())
@@ -106,13 +106,13 @@ def _keys_of_text(array: Any) -> np.ndarray:
     ends = np.frombuffer(offsets, np.int64)[found.offset : found.offset + len(found) + 1]
     cells = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
     cells = np.concatenate([cells, np.zeros(8, np.uint8)])
-    words = np.ndarray(len(cells) - 7, "<u8", cells, strides=(1,))  # those that begin at each byte
+    words = np.ndarray(len(cells) - 7, "<u8", cells, strides=(1,))  # one word from each byte on
     starts, lengths = ends[:-1] - ends[0], np.diff(ends)
     keys = _mixed(lengths.astype(np.uint64))
     more, done = np.flatnonzero((lengths > 0) & (lengths <= _LONG)), 0
     while len(more):
         left = lengths[more] - done
-        beyond = np.uint64(8) * np.maximum(8 - left, 0).astype(np.uint64)  # bits that are of the next text
+        beyond = np.uint64(8) * np.maximum(8 - left, 0).astype(np.uint64)  # bits that belong to the next text
         word = words[starts[more] + done] << beyond
         keys[more] = _mixed(keys[more] ^ word)
         more, done = more[left > 8], done + 8
@@ -123,7 +123,7 @@ def _keys_of_text(array: Any) -> np.ndarray:
 
 
 def _own(array: Any, kind: type) -> np.ndarray:
-    """The values of an Arrow array of fixed width; anything where there is none."""
+    """Values of an Arrow array of fixed width; arbitrary for nulls."""
     values = array.buffers()[1]
     if values is None:
         return np.zeros(len(array), kind)
@@ -131,7 +131,7 @@ def _own(array: Any, kind: type) -> np.ndarray:
 
 
 def _mixed(keys: np.ndarray) -> np.ndarray:
-    """A bijection of 64 bits under which near numbers fall far apart (splitmix64); arrays wrap around silently."""
+    """Mix the bits of keys by a bijection (splitmix64), so that near numbers become far apart; overflow is silent."""
     keys = np.asarray(keys + _GOLDEN)
     moved = np.empty_like(keys)
     for bits, factor in ((30, _FIRST), (27, _SECOND)):
@@ -145,7 +145,7 @@ def keys_in_memory(persons: Any, rows: int) -> np.ndarray:
     """Return keys of the persons of rows in memory, for simulations.
 
     Raises:
-        InvalidInput: they are not so many integers.
+        InvalidInput: not one integer for each row.
     """
     found = np.asarray(persons)
     if found.shape != (rows,) or not np.issubdtype(found.dtype, np.integer):
@@ -155,33 +155,33 @@ def keys_in_memory(persons: Any, rows: int) -> np.ndarray:
 
 
 def sizes_of(keys: np.ndarray) -> np.ndarray:
-    """Number of rows of each person, int64 (persons,)."""
+    """Count the rows of each person, int64 (persons,)."""
     return np.diff(_starts(np.sort(keys)))
 
 
 def weights_of(keys: np.ndarray, most: int, grain: int) -> np.ndarray:
-    """Weight of each row, uint8 (rows,), of which those of one person add up to G min(n_p, L).
+    """Compute the weight of each row, uint8 (rows,); those of one person add up to G min(n_p, L).
 
     Row j = 0, 1, ... of the n_p rows of a person, in the order of the table, weighs
     a_j = floor((j + 1) B / n_p) - floor(j B / n_p) with B = G min(n_p, L). The sum telescopes to B. As B <= G n_p, no
-    weight exceeds G. It depends on the rows of this person alone, as `questions.per_person` takes it. With n_p > G L it
-    is 0 or 1: a systematic sample.
+    weight exceeds G. A weight depends on the rows of its person alone, as `questions.per_person` requires. If n_p > G L
+    all weights are 0 or 1: a systematic sample.
 
-    It takes up to 24 bytes a row beside the keys.
+    This takes up to 24 bytes per row in addition to the keys.
 
     Args:
-        keys: of all rows of some persons, in the order of the table.
+        keys: keys of all rows of some persons, in the order of the table.
         most: L.
         grain: G.
     """
-    order = np.argsort(keys, kind="stable")  # person by person, and in order within each
+    order = np.argsort(keys, kind="stable")  # by person, each person's rows in table order
     starts = _starts(keys[order])
     weights = np.zeros(len(keys), dtype=np.uint8)
     for first in range(int(starts[0]), len(keys), _SLICE):
         places = np.arange(first, min(first + _SLICE, len(keys)))
         person = np.searchsorted(starts, places[0], side="right") - 1, np.searchsorted(starts, places[-1], side="right")
         edges = starts[person[0] : person[1] + 1]
-        rows = np.diff(np.clip(edges, places[0], places[-1] + 1))  # of each person in this slice
+        rows = np.diff(np.clip(edges, places[0], places[-1] + 1))  # rows of each person in this slice
         place, own = places - np.repeat(edges[:-1], rows), np.repeat(np.diff(edges), rows)
         whole = grain * np.minimum(own, most)
         weights[order[first : first + _SLICE]] = (place + 1) * whole // own - place * whole // own
@@ -189,7 +189,7 @@ def weights_of(keys: np.ndarray, most: int, grain: int) -> np.ndarray:
 
 
 def _starts(keys: np.ndarray) -> np.ndarray:
-    """Where each person begins in sorted keys, and where the last one ends: int64 (persons + 1,)."""
+    """Positions in sorted keys at which each person begins, and the end of the last: int64 (persons + 1,)."""
     begins = np.empty(len(keys), dtype=bool)
     begins[:1] = True
     np.not_equal(keys[1:], keys[:-1], out=begins[1:])
@@ -198,7 +198,7 @@ def _starts(keys: np.ndarray) -> np.ndarray:
 
 
 def first_of(weights: list[np.ndarray], most: int) -> list[np.ndarray]:
-    """Return weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
+    """Keep only the first `most` weights that are 1, in the order of the table; the others become 0."""
     before = np.cumsum([0, *(int(own.sum(dtype=np.int64)) for own in weights)])
     return [
         np.where(np.cumsum(own, dtype=np.int64) <= most - start, own, 0).astype(np.uint8)

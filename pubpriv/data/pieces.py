@@ -1,7 +1,7 @@
-"""Private tables' files and pieces of them: the only code that opens them, by what reads their format.
+"""Files of private tables and their pieces: the only code that opens them, through the reader of their format.
 
-Only the declared columns, their types and the row counts are looked at: no statistics, no key-value metadata, no
-partition folders, no sizes, no time stamps.
+It reads only the declared columns, their types and the row counts: no statistics, key-value metadata, partition
+folders, sizes or time stamps.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,15 +27,15 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 _T = TypeVar("_T")
 
 _CELLS = 1 << 18
-"""Cells of a block, at most: two megabytes, long enough for threads not to wait for each other between two calls, and
-short enough for a block and its images to stay in a processor's cache."""
+"""Most cells of a block: two megabytes, long enough that threads do not wait for each other between calls, and short
+enough for a block and its images to stay in a processor's cache."""
 
 _CONNECTIONS = 16
-"""Footers that are fetched side by side from an object store."""
+"""Footers that are fetched from an object store at the same time."""
 
 
 def longest_block(dimension: int) -> int:
-    """Return records of `dimension` columns that a block holds at most; whole times 64, which suits matrix products."""
+    """Return the most records of `dimension` columns in a block, a multiple of 64, which suits matrix products."""
     most = 4096
     while most * dimension > _CELLS and most > 256:
         most //= 2
@@ -43,10 +43,9 @@ def longest_block(dimension: int) -> int:
 
 
 def block_length(dimension: int, rows: int) -> int:
-    """Return records in each block of `rows` rows of `dimension` columns: public, as the layout of a file is.
+    """Return the length of the blocks for `rows` rows of `dimension` columns: public, like the layout of a file.
 
-    No more than fit the cache, and no more than it takes for the number of blocks that this makes, since what a block
-    has beyond its rows is reckoned with too.
+    A block fits in the cache, and blocks are no longer than their number requires, since padding costs time too.
     """
     rows = max(rows, 1)
     blocks = -(-rows // longest_block(dimension))
@@ -55,11 +54,11 @@ def block_length(dimension: int, rows: int) -> int:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A unit of work: one piece of one file. Knows how to yield its blocks anywhere.
+    """A unit of work: one piece of one file, which can be read in any process.
 
     Attributes:
-        person: id columns that say whose row it is; none where the unit is a row.
-        by: the groups of its rows, whose codes are the last row of each block; None: there is no such row.
+        person: id columns that say whose row it is; () if the unit is a row.
+        by: groups of its rows, whose codes become the last row of each block; None: there is no such row.
     """
 
     path: str
@@ -70,23 +69,23 @@ class Chunk:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks it has."""
+        """Number of blocks."""
         return -(-self.piece.rows // block_length(len(self.columns), self.piece.rows))
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Return blocks (d, length) of float64, columns mapped, the last padded with NaN; each overwrites the last."""
+        """Yield blocks (d, length), float64, columns mapped, the last padded with NaN; each overwrites the former."""
         length = block_length(len(self.columns), self.piece.rows)
         return _reblocked(self._batches(self._sources), self.columns, length, self.by)
 
     def keys(self) -> Iterator[np.ndarray]:
-        """Return keys of the persons of its rows, batch by batch; only columns that tell these are read."""
+        """Yield the person keys of its rows, batch by batch; reads only the columns that keys need."""
         start = 0
         for batch in self._batches(self.key_columns):
             yield self.keys_in(batch, start)
             start += batch.num_rows
 
     def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
-        """Return blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
+        """Yield blocks (d, length) as `blocks` does, and pass the keys of their rows to `seen`."""
 
         def batches() -> Iterator[Any]:
             start = 0
@@ -103,11 +102,11 @@ class Chunk:
 
     @property
     def key_columns(self) -> list[str]:
-        """Columns that tell whose row it is."""
+        """Columns that keys are computed from."""
         return list(self.person)
 
-    def keys_in(self, batch: Any, start: int) -> np.ndarray:  # noqa: ARG002 - where the place of a row matters
-        """Return keys of the persons of the rows of a batch, of which the first is row `start` of the chunk."""
+    def keys_in(self, batch: Any, start: int) -> np.ndarray:  # noqa: ARG002 - for subclasses
+        """Return the person keys of a batch whose first row is row `start` of the chunk."""
         return keys_of([_cells(batch, name) for name in self.person])
 
     def _batches(self, sources: list[str]) -> Iterator[Any]:
@@ -117,7 +116,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class _Footer:
-    """What is looked at before a scan: a file, the names of its columns, its pieces, kinds of ids."""
+    """Layout of a file, read before a scan: names of columns, pieces, kinds of ids."""
 
     path: str
     names: tuple[str, ...]
@@ -133,7 +132,7 @@ class _Footer:
 def columns_read(
     columns: tuple[Column, ...], person: tuple[str, ...] = (), by: ByCategory | None = None, dates: str = ""
 ) -> list[str]:
-    """Return columns of a file that are read for an estimate: its own, those of ids, of groups, and of dates."""
+    """Return all columns of a file that an estimate reads: its own, and those of ids, groups and dates."""
     return [*sources_of(columns), *person, *(() if by is None else (by.source,)), *([dates] if dates else [])]
 
 
@@ -144,21 +143,21 @@ def footers(
     by: ByCategory | None = None,
     dates: str = "",
 ) -> list[_Footer]:
-    """Look at the footers of all files of a private table, and check that each has the columns, as numbers.
+    """Read the footers of all files of a private table, and check that each has the columns, with usable types.
 
-    Those of a distant store are fetched side by side, for each takes some round trips.
+    Footers in an object store are fetched at the same time, because each takes some round trips.
 
     Args:
-        where: the table.
-        columns: of numbers.
+        where: name of the table.
+        columns: numeric columns.
         person: id columns.
         by: groups of rows.
-        dates: date column; empty: none is read.
+        dates: date column; empty: there is none.
 
     Raises:
         InvalidInput: no such table, not Parquet, or a column that is missing, duplicated or not numeric; id columns
-            that are neither integers nor text, or not the same in all files; a column that has no such groups; a date
-            column that is no date.
+            that are neither integers nor text, or differ between files; a column that cannot make groups; a date
+            column without dates.
         Unavailable: the storage does not answer.
     """
     if is_in_memory(where):
@@ -201,7 +200,7 @@ def _footer(
 
 
 def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
-    """The result of `action`, or one of our errors without a trace of the library's own text."""
+    """Run `action`; failures become our own errors, without any of the library's text."""
     failure: PubPrivError
     try:
         return action()
@@ -212,7 +211,7 @@ def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
     except PubPrivError as error:
         failure = error.with_traceback(None)
     except OSError as error:
-        # Arrow calls a footer that it cannot decode an OSError, without a number
+        # for a footer that it cannot decode Arrow raises an OSError without a number
         damaged = error.errno is None and not is_url(where)
         failure = (
             InvalidInput(otherwise)
@@ -224,7 +223,7 @@ def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
         )
     except Exception:
         failure = InvalidInput(otherwise)
-    # raised out here so that the library's exception is not chained to it
+    # raised outside of `except`, so that the library's exception is not chained to it
     failure.__context__ = None
     raise failure
 
@@ -242,7 +241,7 @@ def _place(look: Look, name: str, where: str) -> int:
     if len(found) > 1:
         raise InvalidInput(f"column {name!r} appears more than once in the private table {where}")
     if not found:
-        # a file whose first line is a record has no names that might be shown
+        # without a header the first line is a record, which must not be shown
         header = look.typed or all(each and np.isnan(number_in(each.encode())) for each in look.schema.names)
         hint = meant(name, look.schema.names) if header else ": the first line of a CSV file names its columns"
         raise InvalidInput(f"column {name!r} is missing from the private table {where}{hint}")
@@ -250,7 +249,7 @@ def _place(look: Look, name: str, where: str) -> int:
 
 
 def _numbers_of(batch: Any, name: str) -> np.ndarray:
-    """Cells of a column as float64, those of a file without types by what each reads as."""
+    """Cells of a column as float64; in a file without types each cell is parsed."""
     from pyarrow import types
 
     array = _cells(batch, name)
@@ -263,7 +262,7 @@ def _cells(batch: Any, name: str) -> Any:
 
 
 def _reblocked(batches: Any, columns: tuple[Column, ...], length: int, by: ByCategory | None) -> Iterator[np.ndarray]:
-    """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
+    """Yield blocks of one public length from batches of any lengths; each overwrites the former."""
     d = len(columns)
     block, filled = np.empty((d + (by is not None), length)), 0
     for batch in batches:

@@ -1,9 +1,9 @@
-"""Whether a record's integers depend on its place, where rows before it may come and go.
+"""Check that a record's integers do not depend on its place, which changes when rows before it come or go.
 
 A block is mapped by matrix products. Their last bits could depend on a column's place in the block, and one differing
-bit in later rows could cost many records' worth of privacy. Where the unit is a row nothing moves; where it is a
-person, every product of a question is tried on public random columns, in several orders, before it is paid for.
-Products of blocks of fixed length, a multiple of 64, are seen to pass with OpenBLAS; odd lengths are seen to fail.
+bit in later rows could cost the privacy of many records. If the unit is a row nothing moves. If it is a person, every
+product of a question is tried on public random columns, in several orders, before it is paid for. With OpenBLAS,
+products of blocks of fixed length, a multiple of 64, pass, and odd lengths fail.
 """
 
 import dataclasses
@@ -24,14 +24,14 @@ from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
 _ORDERS = 3
-"""Random orders of the columns that are tried beside a shift and the reverse."""
+"""Random orders of the columns that are tried, in addition to a shift and the reverse."""
 
 
 def check_places(question: Question, columns: int) -> None:
-    """Refuse a question of persons, or of a period, where this machine maps a record in two ways in two places.
+    """Refuse a question about persons or a period if this machine maps a record differently in different places.
 
     Raises:
-        InvalidInput: it does; nothing was spent.
+        InvalidInput: this machine does; nothing was spent.
     """
     if weighing(question) is None:
         return
@@ -63,7 +63,7 @@ def _products(value: Any) -> Iterator[tuple[int, int]]:
 
 @cache
 def _same_everywhere(rows: int, inner: int, length: int) -> bool:
-    """Tell whether a (rows, inner) matrix times a block gives each column the same bits wherever it stands."""
+    """Check whether a (rows, inner) matrix times a block gives each column the same bits in every place."""
     random = np.random.default_rng([rows, inner, length])
     matrix, block = random.normal(size=(rows, inner)), random.normal(size=(inner, length))
     block[:, :: length // 8] = np.nan

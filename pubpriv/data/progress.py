@@ -1,7 +1,7 @@
-"""How far a scan is, for whoever watches: the fraction of blocks read, which is public and depends on no value.
+"""Progress of a scan: the fraction of blocks read, which is public and depends on no value.
 
-A scan counts its blocks; a thread beside it looks at the count once a second and informs a watcher. So watching costs
-a scan one addition per block, and a slow watcher delays nobody.
+A scan counts its blocks; another thread reads the count once a second and informs a watcher. So watching costs a scan
+one addition per block, and a slow watcher delays nothing.
 """
 
 import contextvars
@@ -14,46 +14,46 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 _Watcher = Callable[[float, bool], None]
-"""Called with the fraction of the blocks that were read, in [0, 1], and whether the scan has ended."""
+"""Called with the fraction of blocks read, in [0, 1], and whether the scan has ended."""
 
 watcher: ContextVar[_Watcher | None] = ContextVar("scan_watcher", default=None)
-"""Who watches the scans of this context; nobody, as a rule."""
+"""Watcher of the scans of this context; usually None."""
 
 _FIRST_SECONDS = 5.0
-"""A scan that takes no longer is not worth a word."""
+"""Delay before the first report: shorter scans are not reported."""
 
 _EVERY_SECONDS = 1.0
 
 
 class Count:
-    """Blocks read, by chunk: each chunk is read by one thread, so no count is written by two."""
+    """Blocks read, by chunk: one thread reads a chunk, so no two threads write the same count."""
 
     def __init__(self, blocks: list[int]) -> None:
         self._blocks = blocks
         self._read = [0] * len(blocks)
 
     def of(self, chunk: int, blocks: Iterable[_T]) -> Iterator[_T]:
-        """Return the chunk's blocks, counted as they are read."""
+        """Yield the chunk's blocks and count them."""
         for block in blocks:
             yield block
             self._read[chunk] += 1
 
     def whole(self, chunk: int) -> None:
-        """Count a chunk as done that was read elsewhere."""
+        """Count all blocks of a chunk that was read elsewhere."""
         self._read[chunk] = self._blocks[chunk]
 
     @property
     def fraction(self) -> float:
-        """Share of all blocks that is done."""
+        """Return the share of all blocks that were read."""
         return min(1.0, sum(self._read) / max(1, sum(self._blocks)))
 
     @classmethod
     @contextmanager
     def watched(cls, blocks: Callable[[], list[int]]) -> Iterator["Count | None"]:
-        """Count for the scan in the body, and report to this context's watcher meanwhile; None if nobody watches.
+        """Count blocks for the scan in the body and report to this context's watcher; None if nobody watches.
 
         Args:
-            blocks: number of blocks of each chunk; asked for only if somebody watches.
+            blocks: returns the number of blocks of each chunk; called only if somebody watches.
         """
         tell = watcher.get()
         if tell is None:
@@ -73,7 +73,7 @@ class Count:
 
 
 def _tell(tell: _Watcher, count: Count, done: threading.Event) -> None:
-    """Tell now and then, first after a while, and once more at the end; a watcher that fails is left in peace."""
+    """Report regularly after `_FIRST_SECONDS`, and at the end; a watcher that fails is not called again."""
     if done.wait(_FIRST_SECONDS):
         return
     while True:

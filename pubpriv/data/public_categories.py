@@ -1,4 +1,4 @@
-"""Which categories public rows have: where nobody declares the groups of an estimate, they are these."""
+"""Categories of public rows, which become the groups of an estimate if nobody declares them."""
 
 import os
 import sys
@@ -14,14 +14,14 @@ from pubpriv.errors import InvalidInput
 
 
 def groups_of(public: Any, column: str) -> ByCategory:
-    """Return groups by the distinct categories of a column of public rows, in the order of texts. Reads no private row.
+    """Return groups by the distinct categories of a column of public rows, sorted as texts. Reads no private row.
 
     Args:
         public: file, folder or glob, or a DataFrame.
-        column: of it, or `month(column)`.
+        column: column of the public rows, or `month(column)`.
 
     Raises:
-        InvalidInput: the public rows have no such column, or no category in it; or they are private ones.
+        InvalidInput: the public rows have no such column or no category in it, or they are a private table.
         Unavailable: the storage does not answer.
     """
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
@@ -61,7 +61,7 @@ def _of_files(where: str, column: str) -> set[str]:
 
 
 def _of_csv(content: bytes, column: str) -> set[str]:
-    """Categories as they are written: 05 is not 5."""
+    """Categories in a CSV file, as they are written: 05 is not 5."""
     import pandas as pd
 
     frame = pd.read_csv(BytesIO(content), dtype=str)

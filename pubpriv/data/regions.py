@@ -1,8 +1,8 @@
-"""Which region a record belongs to: public, hard partitions of R^d.
+"""Public, hard partitions of R^d: the region to which each record belongs.
 
 Every partition is fixed by public data and by answers that were already released, so replacing one record
-moves that record alone: out of at most one region and into at most one other. A record with a cell that is
-not finite, or whose score is not, belongs to no region (label -1).
+moves that record alone: out of at most one region and into at most one other. A record with a cell or a score
+that is not finite belongs to no region (label -1).
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,13 +23,13 @@ from pubpriv.errors import InvalidInput
 
 
 class _Workspace(Confined):
-    """Arrays that one thread uses again for block after block: fresh ones would cost more than the arithmetic."""
+    """Arrays that one thread reuses for every block: allocating new ones would cost more than the arithmetic."""
 
     def __init__(self) -> None:
         self._arrays: dict[object, np.ndarray] = {}
 
     def array(self, name: object, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the array of that name, with whatever it held."""
+        """Return the array of that name, with its old contents."""
         found = self._arrays.get(name)
         if found is None or found.shape != shape:
             found = self._arrays[name] = np.empty(shape)
@@ -37,13 +37,13 @@ class _Workspace(Confined):
 
 
 class View(Confined):
-    """One block of records and what was computed of it, so that assignment and statistic share a map.
+    """One block of records and values computed from it, so that assignment and statistic share the same map.
 
     Attributes:
         block: (d, length).
         weights: (length,) how often each record counts, integers as floats; None: each counts once.
-        codes: (length,) places of their categories in the table's list, NaN for none; None: it has no groups.
-        kept: norms that scans of these records keep for the next one; None: they keep none.
+        codes: (length,) index of each record's category in the table's list, NaN for none; None: no groups.
+        kept: norms that scans of these records keep for later scans; None: nothing is kept.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class View(Confined):
         coded: bool = False,
         kept: KeptNorms | None = None,
     ) -> Iterator["View"]:
-        """View one block after another; they share their arrays, so a view is done with when the next one comes.
+        """Yield a view of each block. Views share their arrays, so each is valid until the next one.
 
         Args:
-            blocks: of one length, the last one padded.
-            weights: of their records in order, without the padding, which weighs nothing.
-            coded: the last row of each block is the codes of its records.
+            blocks: blocks of one length, the last one padded.
+            weights: weights of all records in order, without the padding, which weighs nothing.
+            coded: whether the last row of each block contains category codes.
             kept: norms of the records of all blocks, in order.
         """
         workspace, start = _Workspace(), 0
@@ -96,20 +96,20 @@ class View(Confined):
             kept.close()
 
     def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
-        """Return weights of the `wanted` records."""
+        """Return the weights of the `wanted` records."""
         return None if self.weights is None else self.weights[wanted]
 
     def counting(self) -> "View":
-        """Return the same records for a question that sorts them only: z of one frame is kept at a time, in one array.
+        """Return a view for questions that only assign regions: it keeps z of one frame at a time, in one array.
 
-        A processor's cache holds one, and not those of ten components.
+        One such array fits in a processor's cache, those of ten components do not.
         """
         view = View(self.block, self._workspace, self.weights, self.codes, self._kept)
         view._counts = True
         return view
 
     def norms(self, frame: Frame) -> np.ndarray:
-        """Return squared norms of the block under `frame`, computed once."""
+        """Return the squared norms of the block under `frame`, computed once."""
         found = self._lengths.get(id(frame))
         if found is None:
             norms = None if self._kept is None else self._kept.find(frame)
@@ -119,13 +119,13 @@ class View(Confined):
         return found[1]
 
     def _norms_alone(self, frame: Frame) -> np.ndarray:
-        """The same, where nobody asks for z."""
+        """Return the same if z itself is not needed."""
         self._mapped = {}
         out = self._workspace.array("the one", (frame.dimension, self.block.shape[1]))
         return squared_norms(frame.map(self.block, out))
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """Return (z, squared norms) of the block under `frame`, computed once; a view that counts keeps the last."""
+        """Return (z, squared norms) of the block under `frame`, computed once; see `counting`."""
         found = self._mapped.get(id(frame))
         if found is None:
             if self._counts:
@@ -140,14 +140,14 @@ class View(Confined):
         return found[1], found[2]
 
     def products(self, points: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Return points @ z in an array that the next call overwrites: a fresh one would cost more than the product."""
+        """Return points @ z in an array that the next call overwrites; allocating costs more than the product."""
         return np.matmul(points, z, out=self._workspace.array("products", (len(points), z.shape[1])))
 
     def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (z, squared norms) of the `wanted` records; z is the caller's to overwrite.
+        """Return (z, squared norms) of the `wanted` records; the caller may overwrite z.
 
-        A matrix product is one of the whole block, of fixed shape, so what is picked does not change it. A frame
-        without a matrix works cell by cell, one rounding at a time, so it maps only what is picked.
+        A matrix product is computed for the whole block, of fixed shape, so the selection does not change it. A frame
+        without a matrix works cell by cell, with one rounding each, so only the selected records are mapped.
         """
         if frame.matrix is None and id(frame) not in self._mapped:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
@@ -166,19 +166,19 @@ class Partition(Protocol):
 
     @property
     def n_regions(self) -> int:
-        """How many regions there are."""
+        """Number of regions."""
 
     def check(self, columns: int) -> None:
-        """Check that the partition can sort records of so many columns; InvalidInput if not."""
+        """Check that the partition fits records with this number of columns; InvalidInput if not."""
 
     def assign(self, view: View) -> np.ndarray:
-        """Return region of each record of the block: int64 (length,), -1 for none."""
+        """Return the region of each record of the block: int64 (length,), -1 for none."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Everything:
-    """One region: every record whose cells, and their sum, are finite."""
+    """One region, with every record whose cells and their sum are finite."""
 
     n_regions = 1
 
@@ -193,15 +193,15 @@ class Everything:
 @public_value
 @dataclass(frozen=True)
 class NearestPoint:
-    """The group of the nearest of some public points, distance taken after `frame`.
+    """Regions by the nearest of some public points, with distances measured after `frame`.
 
     Attributes:
-        frame: public map into the space where distances are meant.
+        frame: public map into the space in which distances are measured.
         points: (count, ell), in that space.
         groups: region of each point, 0 to n_regions - 1; every region has a point.
 
     Raises:
-        InvalidInput: points and groups that do not fit each other or the frame.
+        InvalidInput: points and groups that do not match each other or the frame.
     """
 
     frame: Frame
@@ -231,11 +231,11 @@ class NearestPoint:
     @cached_property
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         points = np.array(self.points, dtype=np.float64)
-        # |z - p|^2 = |z|^2 - 2 p.z + |p|^2; the first term does not matter for the nearest
+        # |z - p|^2 = |z|^2 - 2 p.z + |p|^2; the first term does not change which point is nearest
         return points, np.einsum("ij,ij->i", points, points)[:, None] / 2, np.array(self.groups)
 
     def assign(self, view: View) -> np.ndarray:
-        """Group of the nearest point."""
+        """Return the group of the nearest point."""
         points, half_norms, groups = self._arrays
         z, norms = view.mapped(self.frame)
         scores = view.products(points, z)
@@ -247,10 +247,10 @@ class NearestPoint:
 @public_value
 @dataclass(frozen=True)
 class Cells:
-    """argmax_j offset_j - |z_j|^2 / 2 with z_j = frames[j](x): Gaussian components, hard assignment.
+    """Hard assignment to Gaussian components: argmax_j offset_j - |z_j|^2 / 2 with z_j = frames[j](x).
 
-    With frames that whiten by each component's covariance and offset_j = log w_j - log det(Sigma_j)/2 this
-    is the most likely component.
+    If frames[j] whitens by the covariance of component j, and offset_j = log w_j - log det(Sigma_j)/2, this is the
+    most likely component.
     """
 
     frames: tuple[Frame, ...]
@@ -291,10 +291,10 @@ class Cells:
 @public_value
 @dataclass(frozen=True)
 class Refined:
-    """Each region of `groups` cut further by a partition of its own; regions are numbered through.
+    """Each region of `groups`, divided by a partition of its own; regions are numbered consecutively.
 
-    A record is in one region of `groups` at most, and there in one of the inner partition of that group; so it is again
-    where the groups are refined themselves.
+    A record is in at most one region of `groups`, and in at most one region of that group's inner partition; this also
+    holds if the groups are themselves `Refined`.
     """
 
     groups: "NearestPoint | Everything | Cells | Refined | ByCategory"
@@ -317,11 +317,11 @@ class Refined:
 
     @property
     def n_regions(self) -> int:
-        """Regions of all inner partitions."""
+        """Number of regions in all inner partitions."""
         return sum(cells.n_regions for cells in self.inner)
 
     def assign(self, view: View) -> np.ndarray:
-        """Return inner region of the record's group, shifted by the regions of the groups before."""
+        """Return each record's region in the inner partition of its group, plus the regions of earlier groups."""
         group = self.groups.assign(view)
         labels = np.full(group.shape, -1)
         first, assigned = 0, {id(cells): cells.assign(view) for cells in {id(c): c for c in self.inner}.values()}
@@ -335,11 +335,11 @@ class Refined:
 @public_value
 @dataclass(frozen=True)
 class Shells:
-    """How far out a record lies: region k holds edge_(k-1) < |z| <= edge_k with z = frame(x); the last one is open.
+    """Shells by distance: region k has edge_(k-1) < |z| <= edge_k with z = frame(x); the last one is open.
 
     Attributes:
-        frame: public map into the space where lengths are meant.
-        edges: radii, positive and rising; one region more than there are edges.
+        frame: public map into the space in which lengths are measured.
+        edges: radii, positive and rising; there is one region more than edges.
     """
 
     frame: Frame
@@ -367,16 +367,16 @@ class Shells:
         return np.square(np.array(self.edges, dtype=np.float64))
 
     def assign(self, view: View) -> np.ndarray:
-        """Return shell of each record; none where its squared length is not finite."""
+        """Return the shell of each record, -1 if its squared length is not finite."""
         norms = view.norms(self.frame)
         return np.where(np.isfinite(norms), np.searchsorted(self._squares, norms, side="left"), -1)
 
 
 def check_points(what: str, frame: Frame, points: tuple[tuple[float, ...], ...]) -> None:
-    """Check that `points` are at least one, each in the space into which `frame` maps.
+    """Check that there is a point, and that each is in the space into which `frame` maps.
 
     Raises:
-        InvalidInput: they are not.
+        InvalidInput: no point, or one of another length.
     """
     kind("the frame of a partition", frame, Frame)
     kinds(what, points, tuple)

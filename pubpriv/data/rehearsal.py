@@ -1,7 +1,7 @@
-"""What is found out about a question before it is paid for: that it fits the table, and that no record makes it fail.
+"""Checks of a question before it is paid for: that it fits the table, and that no record can make it fail.
 
-Once a question is charged, whatever fails has one text, and whether it fails must not depend on a record: "is this row
-in the table?" would else be asked for nothing. So every question is asked of public, hostile records first.
+After the charge all failures have the same text, and whether one happens must not depend on a record: otherwise "is
+this row in the table?" could be asked for free. So every question is first tried on public, hostile records.
 """
 
 import dataclasses
@@ -23,29 +23,29 @@ from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
 _HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
-"""Cells that arithmetic does not like."""
+"""Cells that are hard for floating-point arithmetic."""
 
 _MOST_OWN = 64
-"""Records of the question's own making: centers of its frames, and points."""
+"""Most trial records made from the question itself: centers of its frames, and points."""
 
 
 def checked(question: Any, columns: int, law: str = GAUSSIAN) -> Question:
-    """Return `question` as a ledger would give it back, if it can be asked of a table with so many columns.
+    """Rebuild `question` as if read from a ledger, and check that it fits a table with this number of columns.
 
-    It is built anew from its fields, as a stored question is, and every class checks them again: however the object
-    was made, nothing goes on that was not checked.
+    Every object is built again from its fields and checks them: whatever was done to the question before, nothing
+    unchecked passes.
 
     Args:
-        question: whatever somebody asks.
-        columns: of the table.
-        law: of the run's noise, under which the question comes back.
+        question: any object.
+        columns: number of columns of the table.
+        law: law of the run's noise, which the returned question has.
 
     Raises:
-        InvalidInput: it is none of the closed list, or does not fit; nothing was spent.
+        InvalidInput: the question is not on the closed list, or does not fit; nothing was spent.
     """
     if type(question) not in QUESTIONS:
         names = ", ".join(kind.__name__ for kind in QUESTIONS)
-        raise InvalidInput(f"{type(question).__name__} is no question that may be asked of private rows: {names} are")
+        raise InvalidInput(f"{type(question).__name__} is no question about private rows; these are: {names}")
     try:
         known: Question = rebuilt(question)
     except InvalidInput:
@@ -58,10 +58,10 @@ def checked(question: Any, columns: int, law: str = GAUSSIAN) -> Question:
 
 
 def rehearse(question: Question, columns: int) -> None:
-    """Ask a checked question of public records that arithmetic does not like, and answer it without noise.
+    """Try a checked question on public, hostile records, and answer it without noise.
 
     Raises:
-        InvalidInput: it fails, or what it gives is not what it announces.
+        InvalidInput: the trial fails, or its result does not have the shape that the question announces.
     """
     try:
         _rehearse(question, columns)
@@ -93,10 +93,10 @@ def _rehearse(question: Question, columns: int) -> None:
 
 
 def check_groups_asked(question: Any, by: ByCategory | None) -> None:
-    """Refuse a question about other groups than those that the table tells apart: its codes would be of another list.
+    """Refuse a question about other groups than the table was opened with: its codes refer to another list.
 
     Raises:
-        InvalidInput: it is one.
+        InvalidInput: the groups differ.
     """
     for asked in _groups_in(question):
         if asked != by:
@@ -108,7 +108,7 @@ def check_groups_asked(question: Any, by: ByCategory | None) -> None:
 
 
 def _groups_in(value: Any) -> Iterator[ByCategory]:
-    """Groups that a public value speaks of."""
+    """Yield the groups in a public value."""
     if isinstance(value, ByCategory):
         yield value
     elif isinstance(value, tuple):
@@ -125,7 +125,7 @@ def _silent(part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG001 - a 
 
 
 def _records(question: Question, columns: int) -> Iterator[np.ndarray]:
-    """Odd cells everywhere, and in one place of a record that is otherwise plain; then the question's own points."""
+    """Yield records of hostile cells, plain records with one hostile cell, and the question's own points."""
     for cell in _HOSTILE:
         yield np.full(columns, cell)
         record = np.zeros(columns)
@@ -138,11 +138,11 @@ def _records(question: Question, columns: int) -> Iterator[np.ndarray]:
 
 
 def _own(value: Any) -> Iterator[np.ndarray]:
-    """Centers of the frames of a public value, and points of its partitions, as records."""
+    """Yield centers of the frames of a public value, and points of its partitions, as records."""
     if isinstance(value, Frame):
         yield np.array(value.center, dtype=np.float64)
     elif isinstance(value, tuple):
-        if not isinstance(value[0] if value else 0, tuple | float | int):  # those of numbers have no frames in them
+        if not isinstance(value[0] if value else 0, tuple | float | int):  # tuples of numbers contain no frames
             for item in value:
                 yield from _own(item)
     elif dataclasses.is_dataclass(value):
@@ -154,7 +154,7 @@ def _own(value: Any) -> Iterator[np.ndarray]:
 
 
 def _back(frame: Frame, points: tuple[tuple[float, ...], ...]) -> np.ndarray:
-    """Records that `frame` maps to `points`, or near them; none if its matrix is singular."""
+    """Records that `frame` maps to or near `points`; none if its matrix is singular."""
     center, matrix = frame.dense()
     with np.errstate(all="ignore"):
         try:

@@ -24,30 +24,30 @@ from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
 
 _TASKS, _TOGETHER = 32, 8
-"""An executor may be sent several chunks together, at most so many, if there still are so many tasks: sending one costs
-some milliseconds here and there, and the question goes along with each."""
+"""An executor gets up to `_TOGETHER` chunks in one task if at least `_TASKS` tasks remain: each task costs some
+milliseconds on both sides, and carries the question."""
 
 
 def scan(table: Any, question: Question, executor: Executor | None = None, here: bool = False) -> Totals:
-    """Sum `question` over all records of `table`, to int64 totals; zeros where there are none.
+    """Sum `question` over all records of `table`, to int64 totals; zeros if there are no records.
 
-    This is private data, summed but not yet noised: only the curator may call it, between a charge and its
-    noise (benchmarks and tests call it on tables of their own).
+    The result is private data without noise yet: only the curator may call this, between a charge and its noise
+    (benchmarks and tests call it on tables of their own).
 
     Args:
         table: a `PrivateTable` or `ArrayTable`.
         question: what to sum.
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
-        here: read a single chunk in this thread, which starts no other: a third of what a small simulation takes. Rows
-            that are private are read in others, where Ctrl-C raises nothing among them.
+        here: read a single chunk in this thread, since starting one takes a third of the time of a small simulation.
+            Private rows are always read in other threads, where Ctrl-C raises no exception.
     """
     chunks = table.chunks()
-    # the number of blocks is private where the unit is a person, or rows of one period are asked
+    # the number of blocks is private if the unit is a person, or if only rows of one period are asked
     private = in_person_unit(whole(question)) or weighing(question) is not None
     watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
     total = nothing_of(question)
     with single_threaded_blas(), watched as count:
-        # how many rows each person has is reckoned in this process, and does not leave it
+        # the number of rows of each person is computed in this process, and does not leave it
         if executor is not None and (weighing(question) is not None or not private):
             sent = [chunk.travelling() for chunk in chunks] if private else chunks
             together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
@@ -61,15 +61,15 @@ def scan(table: Any, question: Question, executor: Executor | None = None, here:
 
 
 def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Sums:
-    """Totals of one chunk; runs in a thread or on another machine.
+    """Sum one chunk, in a thread or on another machine.
 
     Args:
         question: what to sum.
-        chunk: of the table.
-        number: of the chunk in `count`.
-        count: of the blocks read, where somebody watches.
+        chunk: chunk of the table.
+        number: number of the chunk in `count`.
+        count: counter of the blocks read, if somebody watches.
     """
-    # odd cells must leave no warning behind: a warning would depend on values
+    # no warnings, since they would depend on values
     with single_threaded_blas(), row_by_row():
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
@@ -77,13 +77,13 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         kept = chunk.norms() if isinstance(chunk, Kept) else None
         for number_of_block, view in enumerate(View.of_each(blocks, weights, chunk.by is not None, kept)):
             if number_of_block == 0:
-                check_places(question, len(view.block))  # the door tried its own machine only
+                check_places(question, len(view.block))  # the door could only check its own machine
             total.add(question.totals(view))
     return total
 
 
 def _counted(pieces: Iterable[Sums], count: Count | None) -> Iterator[Sums]:
-    """Totals that come from elsewhere, one chunk after another."""
+    """Yield the totals of chunks that were read elsewhere, and count their blocks."""
     for number, piece in enumerate(pieces):
         if count is not None:
             count.whole(number)

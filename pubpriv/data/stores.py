@@ -1,9 +1,9 @@
-"""Where tables are: local paths, object stores (`s3://`, `gs://`, `abfs://`), and some more that fsspec knows.
+"""Locations of tables: local paths, object stores (`s3://`, `gs://`, `abfs://`), and others that fsspec knows.
 
-A location is a name and nothing else: flow parameters, ledgers, messages and logs contain it. So it carries no
-credentials and no settings; those are looked for where each store's own tools look, in the environment or the role
-of the machine that reads. And one table has one name (`names.tables.canonical`), because the ledger keeps one budget
-for it: the path of a URL is taken letter by letter, without percent-decoding.
+A location is only a name: flow parameters, ledgers, messages and logs contain it. So it has no credentials and no
+settings in it; those come from the environment or the role of the machine that reads, as with each store's own tools.
+A table has one name (`common.tables.canonical`), because the ledger keeps one budget for it: the path of a URL is used
+exactly as written, without percent-decoding.
 """
 
 import functools
@@ -20,7 +20,7 @@ def locate(uri: str) -> tuple[Any, str]:
     """Return an Arrow file system, and the path of a canonical `uri` in it.
 
     Raises:
-        InvalidInput: nobody knows the scheme, or what reads it is not installed.
+        InvalidInput: the scheme is unknown, or the package for it is not installed.
     """
     if not is_url(uri):
         import pyarrow.fs
@@ -34,7 +34,7 @@ def locate(uri: str) -> tuple[Any, str]:
 
 @functools.cache
 def _store(scheme: str, authority: str) -> tuple[Any, str]:
-    """A connection, and the path of the authority in it; kept, because some ask the network who they are."""
+    """A connection, and the path of the authority in it; cached, since some ask the network for credentials."""
     import pyarrow.fs
 
     if scheme in ARROW:
@@ -55,12 +55,12 @@ def _store(scheme: str, authority: str) -> tuple[Any, str]:
 
 
 def list_files(uri: str) -> list[str]:
-    """Return files behind a canonical `uri`: itself, or those that hold tables below a folder or glob; sorted by name.
+    """Return the files of a canonical `uri`: itself, or the tables' files in a folder or glob, sorted by name.
 
     Raises:
-        FileNotFoundError: there is nothing of this name.
-        InvalidInput: a folder or glob without a file that holds a table, with files of several kinds, or with one file
-            under two names.
+        FileNotFoundError: nothing has this name.
+        InvalidInput: a folder or glob without a table's file, with files of several kinds, or with one file under two
+            names.
         OSError: the store does not answer.
     """
     if not is_url(uri):
@@ -86,7 +86,7 @@ def read_public(uri: str) -> bytes:
     """Return the bytes of one public file at a canonical URL.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: there is no such file.
         OSError: the store does not answer.
     """
     filesystem, path = locate(uri)
@@ -96,9 +96,9 @@ def read_public(uri: str) -> bytes:
 
 
 def content_hash(path: str) -> str:
-    """Return SHA-256 of a *public* file, or of all files of a folder or glob: what makes a cached ingestion stale.
+    """Hash a *public* file, or all files of a folder or glob (SHA-256), to see whether a cached ingestion is stale.
 
-    What cannot be read is `missing`; whoever opens the table says why.
+    Returns `missing` if it cannot be read; opening the table reports why.
     """
     digest = hashlib.sha256()
     try:

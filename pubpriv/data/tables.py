@@ -1,8 +1,8 @@
-"""Tables: handles of private ones, and the public rows beside them.
+"""Handles of private tables, and public tables with their rows.
 
-A `PrivateTable` is an opaque handle: where the file is configured to be, the declared columns, and n, which
-is public. It has no iteration, no conversion and no representation of values; its chunks are for `scan` alone.
-What is looked at in a private file is said in `data.pieces`, which opens it.
+A `PrivateTable` is an opaque handle: the configured location of the file, the declared columns, and n, which is public.
+It has no iteration, no conversion and no representation of values; only `scan` uses its chunks. `data.pieces` opens
+private files, and its docstring says what is read there.
 """
 
 import hashlib
@@ -32,22 +32,23 @@ from pubpriv.errors import InvalidInput
 class PrivateTable:
     """An opaque handle on a private table; open one with `PrivateTable.open`.
 
-    One that is made by hand has the same one name and is held against the files before each look (`chunks`).
+    A handle that is built directly gets the same canonical name, and is compared with the files before each scan
+    (`chunks`).
 
     Attributes:
-        uri: where it is configured to be: a file, a folder or a glob, local or in an object store; or the name of a
-            table in the memory of this process.
+        uri: configured location: a file, a folder or a glob, local or in an object store; or the name of a table in
+            the memory of this process.
         columns: declared columns, in order.
-        n_rows: the number of records, which is public; None where the unit is a person, or rows of one period are
-            asked, as it is private then.
-        person: id columns that say whose row it is; none where the unit is a row.
-        by: groups of rows, by a column beside those of the estimate; None: there are none.
-        dates: column that says in which period a row lies, where the dataset has periods.
-        period: whose rows are asked; empty: all.
+        n_rows: number of records, which is public; None if the unit is a person, or if only rows of one period are
+            asked, since the number is private then.
+        person: id columns that say whose row it is; () if the unit is a row.
+        by: groups of rows, by a column that is not in the estimate; None: there are none.
+        dates: column that says in which period a row lies, if the dataset has periods.
+        period: the period whose rows are asked; empty: all rows.
 
     Raises:
-        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns,
-            or that of groups, among those of the estimate.
+        InvalidInput: not the name of a table, no columns or one of them twice, or no positive number of rows; id
+            columns or the column of groups among those of the estimate.
 
     Example:
         >>> import pubpriv as pp
@@ -94,27 +95,27 @@ class PrivateTable:
         dates: str = "",
         period: str = "",
     ) -> "PrivateTable":
-        """Look at the schema and the row counts, and at nothing else.
+        """Open a private table; reads the schema and the row counts, and nothing else.
 
         Args:
             source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
                 URI. Or a table in memory: a DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB.
-            columns: names or expressions. Integers, floats and decimals are numbers; truths are 1 and 0; dates and
-                times are days since the beginning of 1970, durations are days. In a CSV file each cell is what it reads
-                as, and missing where that is none of these.
-            exact: the table may have no other columns, but for ids and dates.
+            columns: names or expressions. Integers, floats and decimals are numbers; booleans are 1 and 0; dates and
+                times are days since the beginning of 1970, durations are days. In a CSV file each cell is parsed by
+                itself, and is missing if it is none of these.
+            exact: refuse a table with other columns than these, ids and dates.
             person: id column or columns, if the unit is a person: integers or text. A row without an id is not
                 counted.
-            by: groups of rows, which estimates tell apart.
-            name: of a table in memory, by which the ledger knows it; it stays in this process. That one table has one
-                name, and that it is not the copy of a file, nobody can check.
+            by: groups of rows, for estimates by group.
+            name: name of a table in memory in the ledger; the rows stay in this process. The program cannot check that
+                a table always has the same name, or that it is not a copy of a file.
             dates: date column, if the dataset has periods: dates, times, or seconds since 1970.
-            period: its rows are asked alone (`2026-11`), and their number is private.
+            period: ask only the rows of this period (`2026-11`), whose number is private.
 
         Raises:
             InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
-                always allowed); a table in memory without a name, or a file with one. Where the unit is a person, a
-                table without rows is as good as any.
+                always allowed); a table in memory without a name, or a file with one. If the unit is a person, a table
+                without rows is accepted.
             Unavailable: the storage does not answer.
         """
         declared = parse_columns(columns)
@@ -144,7 +145,7 @@ class PrivateTable:
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Column of the file that tells groups apart, if there is one."""
+        """Column of the file that makes the groups, if there are groups."""
         return () if self.by is None else (self.by.source,)
 
     @property
@@ -158,10 +159,10 @@ class PrivateTable:
         return tuple(column.name for column in self.columns)
 
     def chunks(self) -> list[Chunk]:
-        """Return the units of a scan, after a check that n and the columns are what they were.
+        """Return the units of a scan, after a check that n and the columns are unchanged.
 
         Raises:
-            InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
+            InvalidInput: the row count changed since the handle was opened, or a column is missing or not numeric now.
         """
         found = footers(self.uri, self.columns, self.person, self.by, self.dates)
         if self.n_rows is not None and sum(footer.rows for footer in found) != self.n_rows:
@@ -183,34 +184,34 @@ class PrivateTable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArrayTable:
-    """Rows in memory, for simulations: the same interface as `PrivateTable`, and no privacy; shown without a value."""
+    """Rows in memory, for simulations: the interface of `PrivateTable`, without privacy; its repr has no values."""
 
     rows: np.ndarray
     columns: tuple[Column, ...]
     start: int = 0
     stop: int | None = None
     persons: np.ndarray | None = None
-    """(n,) keys of whose row it is, where the unit is a person or rows of one period are asked."""
+    """(n,) person keys, if the unit is a person or only rows of one period are asked."""
     by: ByCategory | None = None
     codes: np.ndarray | None = None
-    """(n,) places of the rows' categories in the list of `by`, NaN for none, where there are groups."""
+    """(n,) index of each row's category in the list of `by`, NaN for none; None: there are no groups."""
     period: str = ""
-    """Whose rows are asked; those of others are nobody's."""
+    """Period whose rows are asked; rows of other periods belong to nobody."""
 
     @classmethod
     def of(
         cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None, groups: Any = None
     ) -> "ArrayTable":
-        """Check what a simulation is given, and make a table of it.
+        """Check the rows of a simulation, and make a table of them.
 
         Args:
             rows: (n, d) array of numbers.
             columns: names or expressions; default x0, x1, ...
-            persons: (n,) integers, whose row it is; None: the unit is a row.
+            persons: (n,) integers that say whose row it is; None: the unit is a row.
             groups: (groups, the category of each row); None: there are none.
 
         Raises:
-            InvalidInput: no such array, or no rows; more or fewer names than columns; see `keys_in_memory`.
+            InvalidInput: not such an array, no rows, or more or fewer names than columns; see also `keys_in_memory`.
         """
         try:
             found = np.asarray(rows, dtype=np.float64)
@@ -242,20 +243,20 @@ class ArrayTable:
         return tuple(column.name for column in self.columns)
 
     def chunks(self) -> "list[ArrayTable]":
-        """Return slices of whole batches."""
+        """Return slices of the table, of whole batches."""
         return [
             replace(self, start=start, stop=min(start + BATCH, len(self.rows)))
             for start in range(0, len(self.rows), BATCH)
         ]
 
     def mapped(self) -> np.ndarray:
-        """Return all rows (n, d), a copy, as their columns map them."""
+        """Return a copy of all rows (n, d), with columns mapped."""
         with np.errstate(all="ignore"):
             return np.ascontiguousarray(map_columns(self.rows.T.copy(), self.columns).T)
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks this slice has."""
+        """Number of blocks of this slice."""
         own = self._own
         return -(-len(own) // block_length(own.shape[1], len(own)))
 
@@ -264,15 +265,15 @@ class ArrayTable:
         return self.rows[self.start : self.stop]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Return blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
+        """Yield blocks (d, length) of this slice, the last padded with NaN; each overwrites the former."""
         return self._blocks(block_length(self.rows.shape[1], len(self._own)))
 
     def keys(self) -> Iterator[np.ndarray]:
-        """Return keys of the persons of its rows."""
+        """Yield the person keys of its rows."""
         yield np.asarray(self.persons)[self.start : self.stop]
 
     def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
-        """Return blocks (d, length), as `blocks` gives them, and pass the keys of their rows to `seen`."""
+        """Yield blocks (d, length) as `blocks` does, and pass the keys of their rows to `seen`."""
         for keys in self.keys():
             seen(keys)
         return self._blocks(length)
@@ -291,14 +292,14 @@ class ArrayTable:
 
 
 class PublicTable:
-    """Public rows: anyone may see them, so messages may name values.
+    """Public rows: anyone may see them, so messages may contain values.
 
     Attributes:
         columns: names, in order.
         rows: (m, d) float64, all finite, read-only.
         sha256: hash of the columns and the bits of the rows.
-        dropped: rows left out because a cell was null or not finite after its map.
-        source: canonical name of the file, folder or glob that they were read from; None: they were made otherwise.
+        dropped: number of rows left out because a mapped cell was null or not finite.
+        source: canonical name of the file, folder or glob that they were read from; None: rows from memory.
 
     Example:
         >>> import pubpriv as pp
@@ -319,13 +320,13 @@ class PublicTable:
 
     @classmethod
     def none(cls, columns: list[str] | tuple[str, ...]) -> "PublicTable":
-        """Return no rows of `columns`: what a method that works without public rows begins with."""
+        """Return a table without rows, for methods that work without public rows."""
         names = tuple(column.name for column in parse_columns(columns))
         return cls(names, np.empty((0, len(names))))
 
     @classmethod
     def open(cls, source: Any, columns: list[str] | tuple[str, ...] | None = None) -> "PublicTable":
-        """Return public rows from a Parquet or CSV file, a DataFrame, or an (m, d) array.
+        """Read public rows from a Parquet or CSV file, a DataFrame, or an (m, d) array.
 
         Args:
             source: path, `pandas.DataFrame`, array, or a `PublicTable` (returned with `columns` chosen).
@@ -337,11 +338,11 @@ class PublicTable:
         """
         if isinstance(source, PublicTable):
             return source if columns is None or tuple(columns) == source.columns else source.select(columns)
-        where = source_of(source)  # once: a link may lead elsewhere by the time that what it led to was read
+        where = source_of(source)  # before reading: a link may change meanwhile
         return cls(*read_rows(source if where is None else where, columns), where)
 
     def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
-        """Return the same rows with `columns`: names of this table's columns, or expressions of them."""
+        """Return the same rows with other `columns`: names of this table's columns, or expressions of them."""
         if set(columns) <= set(self.columns):
             chosen = [self.columns.index(name) for name in columns]
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
@@ -349,10 +350,10 @@ class PublicTable:
 
 
 def source_of(public: Any) -> str | None:
-    """Return the name of the file, folder or glob that public rows are, or were read from; None for rows in memory.
+    """Return the name of the file, folder or glob that public rows come from; None for rows in memory.
 
     Raises:
-        InvalidInput: a path that is no name of a table; see `names.tables.canonical`.
+        InvalidInput: a path that cannot name a table; see `common.tables.canonical`.
     """
     if isinstance(public, str | os.PathLike):
         return canonical(os.fspath(public))

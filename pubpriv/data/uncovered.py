@@ -1,4 +1,4 @@
-"""Where no public row is: a partition that shows what the public rows lack.
+"""Partition of the places without public rows, which shows what the public rows lack.
 
 Like every partition it is fixed by public values and released answers, so a replaced record leaves at most one region
 and enters at most one other.
@@ -21,20 +21,20 @@ from pubpriv.errors import InvalidInput
 @public_value
 @dataclass(frozen=True)
 class Uncovered:
-    """Records that lie in a ball, if one is given, and beyond the least of `distances` from all of some public points.
+    """Regions of records far from all of some public points, and in a ball if one is given.
 
-    Region j holds those whose nearest point is beyond distance j and not beyond the next one. It is a function of the
-    one record, to one region, so a record is in one of them at most. One that is near a point, outside of the ball, or
-    whose squared norm or distance is not finite, is in none.
+    Region j has the records whose nearest point is beyond distance j and not beyond the next one. It depends on that
+    record alone, so a record is in at most one region. A record is in no region if a point is nearer than the smallest
+    distance, if it lies outside of the ball, or if its squared norm or distance is not finite.
 
     Attributes:
-        frame: public map into the space where distances are meant.
+        frame: public map into the space in which distances are measured.
         points: (count, ell), in that space.
         distances: in that space, rising.
-        ball: None: all of the space.
+        ball: ball in which records count; None: all of the space.
 
     Raises:
-        InvalidInput: points that do not fit the frame, or distances that are no lengths or do not rise.
+        InvalidInput: points that do not fit the frame, or distances that are not positive or do not rise.
     """
 
     frame: Frame
@@ -68,14 +68,14 @@ class Uncovered:
         return points, np.einsum("ij,ij->i", points, points)[:, None] / 2
 
     def assign(self, view: View) -> np.ndarray:
-        """Return region of each record; none where a point is near."""
+        """Return the region of each record, -1 for none."""
         points, half_norms = self._arrays
         z, norms = view.mapped(self.frame)
         # |z - p|^2 = |z|^2 + 2 (|p|^2 / 2 - p.z)
         halves = view.products(points, z)
         np.subtract(half_norms, halves, out=halves)
         gaps = norms + 2 * halves.min(axis=0)
-        # how many distances it is beyond, less one: -1 near a point
+        # number of distances that are exceeded, minus one: -1 near a point
         shell = np.searchsorted(np.array(self.distances) ** 2, np.where(np.isfinite(gaps), gaps, 0.0)) - 1
         if self.ball is None:
             return shell

@@ -1,1 +1,1 @@
-"""The order of the steps, one page of prose each, and the runtime they need."""
+"""Prefect flows for estimates and audits, and the runtime that they need."""

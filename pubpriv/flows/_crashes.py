@@ -1,7 +1,7 @@
-"""What the server does when a run of ours crashed: it makes another one that goes on with the same release.
+"""After a crash of one of our runs, the server makes another run that continues the same release.
 
-What the run paid is kept, and its release id resumes, so this costs nothing more. It is a new flow run and not the old
-one once more: Prefect's workers end with an error where a run that they still count as theirs is made due again.
+Charges are kept, and the release id resumes, so this costs nothing more. It is a new flow run instead of the old one
+again, because Prefect's workers fail if a run that they still count as theirs becomes due again.
 """
 
 from datetime import timedelta
@@ -20,20 +20,20 @@ _FORM = """\
 {% set before = form['resumes'] or first %}\
 {{ dict(form, resumes=dict(before, after=flow_run.id|string, crashes=before['crashes'] + 1))|tojson }}\
 {% endif %}"""
-"""The form of the run that crashed, which also says of what release; see `pubpriv.flows.parameters.Resumed`.
+"""The form of the crashed run, with the release to continue; see `pubpriv.flows.parameters.Resumed`.
 
-Nothing for a run that has come to its end, of which no run can be made: the server may hear of its end late.
+Empty for a run that has ended, so that no new run is made: the server may learn of its end late.
 """
 
 
 DEAD = "no sign of life"
-"""How the message of a run begins that an automation found dead: that one also makes the next run."""
+"""Beginning of the message of a run that an automation found dead; the same automation makes the next run."""
 
 
 def next_run() -> RunDeployment:
-    """Make the action that goes on with the release of the run that an event is about.
+    """Make the action that continues the release of the run in an event.
 
-    The server itself refuses the form of a run after the last crash that is allowed, whatever it was that crashed.
+    After the last allowed crash, the server itself refuses the form of a further run.
     """
     form = {"__prefect_kind": "json", "value": {"__prefect_kind": "jinja", "template": _FORM}}
     return RunDeployment(
@@ -48,11 +48,11 @@ def next_run() -> RunDeployment:
 def run_again(related: dict[str, str | list[str]]) -> AutomationCore:
     """Make the automation for runs whose crash was reported.
 
-    A server that was started anew keeps such reports to itself for a quarter of an hour, if the run began shortly
-    before: so what finds runs dead does not wait for it.
+    For a quarter of an hour after its start, a server may not pass on such reports, if the run began shortly before.
+    So the automation that finds dead runs does not depend on them.
 
     Args:
-        related: labels of runs of ours.
+        related: labels of our runs.
     """
     names = [f"estimate-{each.name}" for each in ESTIMATORS]
     flows: dict[str, str | list[str]] = {"prefect.resource.role": "flow", "prefect.resource.name": names}

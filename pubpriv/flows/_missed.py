@@ -1,8 +1,8 @@
-"""Runs that do not begin: of a paused series, too late for their period, or after a crash that was none.
+"""Runs that are skipped: of a paused series, too late for their period, or after a crash that was a false alarm.
 
-A run that its schedule made stays on the server while no worker takes it. When one does, days later perhaps, it would
-be charged for a period that is over and read today's table. So it is skipped, with a notice; `pubpriv backfill` makes
-up for it if somebody wants to. A run that began, or that a person started, is never skipped.
+A scheduled run stays on the server until a worker takes it. If that is days later, it would be charged for a period
+that is over and read today's table. So it is skipped, with a notice; `pubpriv backfill` can make up for it. A run that
+began, or that a person started, is never skipped.
 """
 
 from datetime import UTC, datetime
@@ -17,15 +17,15 @@ from pubpriv.flows.parameters import Parameters
 from pubpriv.ledger import Ledger
 
 SKIPPED = "Skipped"
-"""Name of the state in which such a run ends, of Prefect's type `CANCELLED`: it is no release, and no failure."""
+"""Name of the state of a skipped run, of Prefect's type `CANCELLED`: neither a release nor a failure."""
 
 
 def why_skipped(parameters: Parameters, job: Job) -> str | None:
-    """Say why the run at work is not to begin; None: it is.
+    """Return why the current run should be skipped; None if it should run.
 
     Args:
-        parameters: of the run.
-        job: what it would do.
+        parameters: parameters of the run.
+        job: its job.
 
     Raises:
         InvalidInput, Unavailable: see `Ledger.open`.
@@ -48,11 +48,11 @@ def why_skipped(parameters: Parameters, job: Job) -> str | None:
 
 
 def why_not_resumed(parameters: Parameters) -> str | None:
-    """Say why the run at work is not to go on with the release of another one; None: it is, or goes on with none.
+    """Return why the current run should not continue the release of another run; None if it should, or continues none.
 
-    After a restart the server may hear late what became of a run, and take a run for dead that was cancelled or has
-    come to its end. One that failed since it was taken for dead did not: what kept the server from it may have
-    ended it, and to go on costs nothing more.
+    After a restart the server may learn late how a run ended, and count a run as dead that was cancelled or completed.
+    A run that failed after it was counted as dead is continued: the same trouble may have ended it, and continuing
+    costs nothing more.
     """
     if parameters.resumes is None:
         return None
@@ -64,7 +64,7 @@ def why_not_resumed(parameters: Parameters) -> str | None:
 
 
 def skipped(why: str) -> State[None]:
-    """Make the state in which a run ends that did not begin."""
+    """Make the final state of a skipped run."""
     return State(type=StateType.CANCELLED, name=SKIPPED, message=f"Skipped: {why}")
 
 
@@ -76,7 +76,7 @@ def _is_paused() -> bool:
 
 
 def _duration(seconds: float) -> str:
-    """Write a time in its largest unit: `3 days`, `40 minutes`."""
+    """Write a duration in its largest unit: `3 days`, `40 minutes`."""
     units = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
     unit = next((unit for unit, length in units.items() if seconds >= 2 * length), "seconds")
     return f"{seconds / units[unit]:.0f} {unit}"

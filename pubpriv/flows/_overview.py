@@ -1,6 +1,6 @@
-"""An artifact that shows all datasets of an installation at once: what is left, the newest release, what comes next.
+"""An artifact with all datasets of an installation: remaining budget, newest release, next run.
 
-Runs make it when they are done. It is made of the ledger's figures and of names and states, which are public.
+Runs make it at their end, from the ledger's figures and from names and states, all of which are public.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ from pubpriv.tasks.artifacts import Subject, shown
 from pubpriv.tasks.outages import not_needed
 
 _AT_MOST_EVERY = timedelta(seconds=60)
-"""Each version is kept for as long as its run is: a fleet whose runs end together makes one."""
+"""Least time between two versions, because each is kept as long as its run, and many runs may end together."""
 
 
 def show_overview(ledger: str) -> None:
-    """Show what is left of the datasets of a ledger, if a deployed run is at work and nobody just showed it.
+    """Update the artifact for the datasets of a ledger, in a deployed run and if no other run has just done so.
 
     Args:
         ledger: its URL, without a password.

@@ -1,11 +1,11 @@
-"""What a release takes over from the one before it in its series, so that a series estimates one thing throughout.
+"""Settings that a release takes over from the previous one in its series, so that all of them estimate the same.
 
-With a setting that is left open (`auto`) a run is of the table itself. If releases before it were of something
-else, such as the Gaussian that rows are drawn from, the difference would look like a change in the data. So a release
-keeps to what the newest one before it was of, unless the YAML file names a value.
+With a setting that is left open (`auto`) a run estimates the table itself. If earlier releases estimated something
+else, such as the Gaussian behind the rows, the difference would look like a change in the data. So a release uses the
+setting of the newest earlier release, unless the YAML file names a value.
 
-What a release was of is in the ledger, in the configuration that it began with. A run that has begun keeps the
-setting it began with, so a retry does what the first try did.
+Settings of releases are in the ledger, in the configuration with which each began. A run that has begun keeps its
+setting, so a retry does the same as the first try.
 """
 
 import json
@@ -20,11 +20,11 @@ from pubpriv.flows.periods import NAMES
 from pubpriv.ledger import Ledger
 
 _BY_HAND = r"\d{8}-[0-9a-f]{16}"
-"""What follows the series' name in the release id of a run without a period."""
+"""Pattern of the part after the series' name in the release id of a run without a period."""
 
 
 def kept_to_series(job: Job, series: str | None) -> tuple[Job, tuple[str, ...]]:
-    """Give a job the settings that its series has settled on, where its own are left open.
+    """Fill in a job's open settings with those of its series.
 
     Args:
         job: a run of the series.

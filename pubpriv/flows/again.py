@@ -1,8 +1,8 @@
-"""Runs that are tried again by themselves: what they paid is kept, so trying costs nothing more.
+"""Automatic retries of runs: charges are kept, so trying again costs nothing more.
 
-A deployed run that finds the ledger, the table or the server out of reach (exit 5) waits and tries again in its own
-process. Where the process died, the server makes another run (`pubpriv.flows._crashes`), which may wait here too. Each
-wait is four times the one before it: what does not pass in a moment may pass in some minutes.
+If the ledger, the table or the server is out of reach (exit 5), a deployed run waits and tries again in its own
+process. If the process died, the server makes another run (`pubpriv.flows._crashes`), which may wait here too. Each
+wait is four times as long as the one before, because some troubles last minutes.
 """
 
 import time
@@ -23,14 +23,14 @@ _WAITS = (15.0, 60.0, 240.0)
 
 
 AFTER_SECONDS = 30.0
-"""Runner and worker both report a crash, some seconds apart; and whatever killed the run may need a moment."""
+"""Wait after a crash: runner and worker both report it, some seconds apart, and its cause may need a moment to end."""
 
 AFTER_CRASHES = tuple(AFTER_SECONDS * 4**crashes for crashes in range(MOST_CRASHES))
 """Seconds from each crash of a release's runs to the next run: the server's own wait, and what the run adds to it."""
 
 
 def in_words() -> str:
-    """Say when runs are tried again by themselves, for whoever deploys them."""
+    """Describe when runs are tried again automatically, for people who deploy them."""
     waits, crashes = (", then ".join(f"{seconds:g}" for seconds in each) for each in (_WAITS, AFTER_CRASHES))
     return (
         f"where ledger, table or server are out of reach, a run tries again after {waits} s; where one crashed, "
@@ -39,14 +39,14 @@ def in_words() -> str:
 
 
 class Held(Unavailable):
-    """Something that was waited for as long as the operator said: trying again would only wait once more."""
+    """The configured time of waiting is over; trying again would only wait once more."""
 
 
 def tried_again(once: Callable[[], _T]) -> _T:
-    """Do something, and again after a while where ledger, table or server are out of reach; deployed runs only.
+    """Call a function, and in a deployed run again after a while if ledger, table or server is out of reach.
 
     Raises:
-        Unavailable: so it was at the last try too, or somebody held what was waited for.
+        Unavailable: the last try failed too, or a slot did not become free.
     """
     for seconds in _WAITS if deployment.id is not None else ():
         try:
@@ -64,10 +64,10 @@ def tried_again(once: Callable[[], _T]) -> _T:
 
 
 def wait_after_crashes(before: Resumed | None) -> None:
-    """Wait longer the more runs of a release crashed: the server makes each new one after the time of the first.
+    """Wait longer after more crashes of a release, because the server itself always waits the same time.
 
     Args:
-        before: what the run at work goes on with; None: nothing that crashed.
+        before: the crashed run that the current run continues; None: there is none.
     """
     if before is None:
         return

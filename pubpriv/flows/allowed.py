@@ -1,9 +1,9 @@
-"""What a run on a worker may name: the tables and addresses of its dataset's file, the worker's ledger, nothing else.
+"""Restrict the names in runs on a worker: only tables and addresses in the dataset's file, and the worker's ledger.
 
-Whoever may start runs there, in Prefect's UI or by its API, fills in a form. A path in it would be opened with the
-worker's rights, and what is public is shown. So the operator says what may be named: `PUBPRIV_ALLOW` names the dataset
-files that `pubpriv deploy` reads, or their folder, where the worker runs. Without it nothing may. The owner of the
-tables, at a shell of their own, is held by none of this.
+People who may start runs in Prefect's UI or by its API fill in a form. A path in it would be opened with the worker's
+rights, and public rows are shown. So the operator lists what is allowed: on the worker, `PUBPRIV_ALLOW` names the
+dataset files that `pubpriv deploy` reads, or their folder. Without it nothing is allowed. None of this restricts the
+owner of the tables at their own shell.
 """
 
 import os
@@ -31,11 +31,11 @@ _AT_WORK = "PREFECT__FLOW_RUN_ID"
 
 @dataclass(frozen=True)
 class _Allowed:
-    """Hold what the file of a dataset names.
+    """Names that the file of a dataset allows.
 
     Attributes:
-        ledger: environment variable that holds the ledger's URL.
-        public: canonical names of what may be read as public.
+        ledger: environment variable with the ledger's URL.
+        public: canonical names of tables that may be read as public.
         dask: addresses of schedulers.
     """
 
@@ -45,7 +45,7 @@ class _Allowed:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "_Allowed":
-        """Read what a file names from its content."""
+        """Read the names from the content of a file."""
         releases = [release for release in data.get("releases") or () if isinstance(release, dict)]
         files = [data.get("public"), *(file for release in releases for file in _files_of(release))]
         dask = (data.get("dask"), os.environ.get(Cluster.variable))
@@ -57,21 +57,21 @@ class _Allowed:
 
 
 def _on_a_worker() -> bool:
-    """Tell whether somebody else than the user of this process started the flow run at work."""
+    """Check whether the current flow run may have been started by somebody other than the user of this process."""
     from prefect.runtime import deployment  # `serve` sets Prefect's environment before it loads Prefect
 
     return bool(os.environ.get(_AT_WORK)) or deployment.id is not None
 
 
 def check_allowed(job: Job, ledger: str) -> None:
-    """Refuse a run on a worker that names what its dataset's file does not; nothing was opened, and nothing is bound.
+    """Refuse a run on a worker whose names are not in its dataset's file, before anything is opened or bound.
 
     Args:
-        job: what the run's parameters ask for.
-        ledger: as the parameters name it.
+        job: the job in the run's parameters.
+        ledger: the ledger as named in the parameters.
 
     Raises:
-        InvalidInput: with the field, and what the operator would have to do.
+        InvalidInput: names the field, and what the operator would have to do.
     """
     if not _on_a_worker():
         return
@@ -134,7 +134,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _allowed() -> dict[str, _Allowed]:
-    """Read what each dataset's file names."""
+    """Read the allowed names of each dataset's file."""
     found: dict[str, _Allowed] = {}
     named = [Path(name).expanduser() for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     for file in [file for path in named for file in files_in(path)]:

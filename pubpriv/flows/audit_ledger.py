@@ -1,6 +1,6 @@
-"""The flow `audit-ledger`: replay every record of the ledger, and hold every stored model against them.
+"""The flow `audit-ledger`: replay every record of the ledger, and compare stored models with them.
 
-It costs nothing and reads no private row, so it may run as often as one likes.
+It costs nothing and reads no private row, so it may run as often as wanted.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _ACCOUNTED = "the ledger accounts for it"
 
 
 class AuditParameters(BaseModel):
-    """What to look at; by default everything that this worker knows of."""
+    """What to check; by default everything that this worker has."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -67,7 +67,7 @@ def _list_datasets(ledger: str) -> tuple[str, ...]:
 
 @private_task(name="check that the ledger is whole")
 def _check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
-    """Say why it is open for reading only, if it is: texts in the order of `_COLUMNS`."""
+    """Return rows, in the order of `_COLUMNS`, with reasons why the ledger is open for reading only, if it is."""
     with Ledger.open(ledger, create=False) as books:
         try:
             books.check_complete()
@@ -78,7 +78,7 @@ def _check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
 
 @private_task(name="replay records")
 def _replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
-    """Say what the records of a dataset come to, or the first one that is wrong: texts in the order of `_COLUMNS`."""
+    """Return the amounts of a dataset from its records, or its first wrong record: texts in the order of `_COLUMNS`."""
     with Ledger.open(ledger, create=False) as books:
         try:
             summary = books.verify(dataset)
@@ -92,7 +92,7 @@ def _replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
 
 @private_task(name="compare models")
 def _compare_models(ledger: str, dataset: str, folder: str, newest: int) -> tuple[tuple[str, ...], ...]:
-    """Say whether the ledger accounts for the newest model files of a dataset: texts in the order of `_COLUMNS`."""
+    """Compare the newest model files of a dataset with the ledger: texts in the order of `_COLUMNS`."""
     files = sorted(ReleaseFiles.models(folder, dataset), key=lambda path: path.stat().st_mtime, reverse=True)[:newest]
     with Ledger.open(ledger, create=False) as books:
         return tuple(_compared(books, path) for path in files)
@@ -116,10 +116,10 @@ _COLUMNS = ("what", "result", "finding", "records", "cap", "spent", "held")
 def audit_ledger(parameters: AuditParameters) -> int:
     """Check the books: triggers, hash chain, prices, events and balances of every dataset, and the stored models.
 
-    What was looked at is shown as a table. A run in which something is wrong fails, and says what and where.
+    The checks are shown as a table. If something is wrong the run fails, and says what and where.
 
     Returns:
-        How many datasets and models are right.
+        Number of datasets and models that are right.
     """
     check_audit_allowed(parameters.ledger, parameters.models)
     ledger, folder = ledger_at(parameters.ledger), _models(parameters)

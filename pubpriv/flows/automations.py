@@ -1,7 +1,7 @@
-"""What the Prefect server does by itself: it pauses deployments whose budget is used up, and minds runs that die.
+"""Automations of the Prefect server: they pause deployments whose budget is used up, and handle runs that die.
 
-Automations are a convenience. That nothing is read without budget is the ledger's business (it refuses), with or
-without a server; a paused deployment only spares everybody a failed run per period.
+They are a convenience. With or without a server, the ledger refuses runs without budget before anything is read; a
+paused deployment only avoids a failed run in every period.
 """
 
 from collections.abc import Set
@@ -22,20 +22,20 @@ from pubpriv.tasks.events import EXHAUSTED, resource_id
 _HEARTBEAT = "prefect.flow-run.heartbeat"
 _HEARTBEAT_SECONDS = int(*HEARTBEAT.values())
 _MISSED_HEARTBEATS = 3
-"""A run that missed so many is dead."""
+"""Number of missed signs of life after which a run counts as dead."""
 
 _STUCK_SECONDS = 600
-"""A run that a worker took begins within seconds; a machine that is busy may need some minutes."""
+"""Time in which a run must begin after a worker took it: usually seconds, on a busy machine some minutes."""
 
 _Related = dict[str, str | list[str]]
-"""Labels of something that an event is related to."""
+"""Labels of a resource related to an event."""
 
 _OURS: _Related = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
-"""Runs of our deployments: other flows of the server are nobody's business here."""
+"""Labels of runs of our deployments; other flows on the server are left alone."""
 
 
 def _events(*states: str) -> frozenset[str]:
-    """Name the events by which the server announces these states of a run."""
+    """Return the names of the events by which the server announces these states of a run."""
     return frozenset(f"prefect.flow-run.{state}" for state in states)
 
 
@@ -48,13 +48,13 @@ HANDED = _events("Pending", "Submitting")
 def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]:
     """Register what all our deployments need on the server; calling it again changes nothing.
 
-    - When a run is refused because its budget is used up, its deployment is paused, and no other: a series that asks
-      for less may still fit. Switch it on again in the UI once the cap was raised.
+    - When a run is refused because its budget is used up, only its own deployment is paused: a series that asks for
+      less may still fit. Switch it on again in the UI after raising the cap.
     - When a run of ours stops giving signs of life, or is handed to a worker and does not begin, it becomes `Crashed`.
-    - When one crashed, another one goes on with its release.
+    - When one crashed, another one continues its release.
 
     Args:
-        heartbeat_seconds: as the deployments set it for their runs.
+        heartbeat_seconds: time between signs of life, as the deployments set it for their runs.
 
     Returns:
         Names of the automations that were made or changed.
@@ -78,7 +78,7 @@ def _pause() -> AutomationCore:
             threshold=1,
             within=timedelta(0),
         ),
-        actions=[PauseDeployment(source="inferred", deployment_id=None)],  # that of the run which emitted the event
+        actions=[PauseDeployment(source="inferred", deployment_id=None)],  # that of the run in the event
     )
 
 
@@ -86,7 +86,7 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
     return AutomationCore(
         name="pubpriv: a flow run without signs of life has crashed",
         description="Its process was killed, or its machine is gone. What it paid is kept; another run goes on.",
-        # from its beginning on: a process may die before its first sign of life was sent
+        # from the beginning of a run: its process may die before its first sign of life
         trigger=silence({_HEARTBEAT, *_events("Running")}, {_HEARTBEAT} | ENDS, _MISSED_HEARTBEATS * heartbeat_seconds),
         actions=[_crashed(f"{DEAD}: its process is gone"), next_run()],
     )
@@ -102,7 +102,7 @@ def _stuck() -> AutomationCore:
 
 
 def silence(after: Set[str], expect: Set[str], seconds: int, related: _Related = _OURS) -> EventTrigger:
-    """Fire for each related run that emits none of `expect` so long after it emitted one of `after`."""
+    """Make a trigger for related runs that emit none of `expect` within `seconds` after one of `after`."""
     return EventTrigger(
         after=set(after),
         expect=set(expect),
@@ -120,7 +120,7 @@ def _crashed(why: str) -> ChangeFlowRunState:
 
 
 def _ensure(client: SyncPrefectClient, wanted: AutomationCore) -> bool:
-    """Make it, or make the one of this name like it; say whether that changed anything."""
+    """Make an automation, or update the one with its name; returns whether anything changed."""
     known = client.read_automations_by_name(wanted.name)
     if not known:
         client.create_automation(wanted)
@@ -135,7 +135,7 @@ def _ensure(client: SyncPrefectClient, wanted: AutomationCore) -> bool:
 
 
 def content(automation: AutomationCore | Automation) -> object:
-    """Return what counts of an automation: not its identity, nor whether an operator switched it off."""
+    """Return the content of an automation for comparison, without its identity and whether it is switched off."""
     fields = AutomationCore.model_fields.keys() - {"enabled"}
     plain: dict[str, object] = automation.model_dump(mode="json", include=set(fields))
     return _without_identities(plain)

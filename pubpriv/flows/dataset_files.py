@@ -1,4 +1,4 @@
-"""Read the YAML files that describe datasets: `pubpriv deploy` does, and a worker that must know what runs may name."""
+"""Read the YAML files that describe datasets, for `pubpriv deploy` and for workers that restrict runs to them."""
 
 import re
 from collections.abc import Callable
@@ -11,15 +11,15 @@ _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def files_in(path: Path) -> list[Path]:
-    """List the `*.yaml` and `*.yml` files in a folder; a file is itself alone."""
+    """List the `*.yaml` and `*.yml` files in a folder; for a file, only itself."""
     return sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
-    """Read a file; what it gives knows the lines of its parts (`data.lc`, see ruamel.yaml).
+    """Read a file; the result has the line numbers of its parts (`data.lc`, see ruamel.yaml).
 
     Raises:
-        InvalidInput: it cannot be read, or is not YAML, or describes nothing.
+        InvalidInput: it cannot be read, is not YAML, or describes neither a dataset nor an audit.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -43,7 +43,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 
 def filled(data: Any, value: Callable[[str], str]) -> Any:
-    """Return plain dictionaries and lists, with values for `${NAME}`."""
+    """Return plain dictionaries and lists, with `${NAME}` replaced by values."""
     if isinstance(data, dict):
         return {str(name): filled(part, value) for name, part in data.items()}
     if isinstance(data, list):

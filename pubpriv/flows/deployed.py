@@ -1,11 +1,11 @@
-"""What a run needs to know of its deployment: its release id, and whether its dataset is free.
+"""Facts of a run that depend on its deployment: its release id, and the slot of its dataset.
 
-A run that is given a release id takes that. A deployed run that is given none takes that of the period its
-*scheduled* time lies in (`periods`), so a run that is late, retried or triggered twice is the same release and costs
-nothing more; a run started by hand belongs to the current period. One that asks the rows of a period takes the name
-of that: the last one that had ended when it was due, however late it is. Without a period the id is made of the day and
-of a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day. A run that
-goes on after one that crashed knows when that one was due, and its identity.
+If a release id is given, the run uses it. Otherwise a deployed run uses that of the period of its *scheduled* time
+(`periods`), so a run that is late, retried or triggered twice is the same release and costs nothing more; a run started
+by hand belongs to the current period. A run about the rows of a period uses that period's name: the last one that had
+ended when the run was due, however late it is. Without a period the id is made from the day and a hash of the flow
+run's own identity, which a retry keeps (the identity itself contains the time of day). A run that continues a crashed
+one knows when that one was due, and its identity.
 """
 
 import hashlib
@@ -26,16 +26,17 @@ from pubpriv.flows.periods import Period, release_id_for, rows_for
 from pubpriv.tasks.outages import not_needed
 
 _LEASE_SECONDS = 60
-"""How long a slot stays taken after its holder was killed."""
+"""Seconds for which a slot stays taken after its holder was killed."""
 
 WAIT_VARIABLE = "PUBPRIV_SLOT_SECONDS"
-"""How long a deployed run waits for its dataset; set by `pubpriv deploy` from `concurrency.wait_seconds`."""
+"""Variable with the seconds that a deployed run waits for its slot; `pubpriv deploy` sets it from the file's
+`concurrency.wait_seconds`."""
 
 _WAIT_SECONDS = 600.0
 
 
 def _release_id_of(parameters: Parameters) -> str:
-    """Give the release id of the flow run at work; the same whenever it is asked for, also in a retry."""
+    """Return the release id of the current flow run, which is the same in a retry."""
     if parameters.release_id is not None:
         return parameters.release_id
     rows = _rows_of(parameters)
@@ -49,13 +50,13 @@ def _release_id_of(parameters: Parameters) -> str:
 
 
 def _due(parameters: Parameters) -> tuple[datetime, Any]:
-    """Give when the flow run at work was due, and its identity; of one that goes on after a crash, of the first."""
+    """Return when the current flow run was due, and its identity; after a crash, those of the first run."""
     before = parameters.resumes
     return (before.due, before.run) if before else (flow_run.scheduled_start_time, flow_run.id)
 
 
 def _rows_of(parameters: Parameters) -> str | None:
-    """Give the period whose rows the flow run at work asks; None: all rows."""
+    """Return the period whose rows the current flow run asks; None: all rows."""
     if parameters.rows_of is None:
         return None
     zone = "UTC" if parameters.period is None else Period.parse(parameters.period).zone
@@ -63,7 +64,7 @@ def _rows_of(parameters: Parameters) -> str | None:
 
 
 def run_name() -> str:
-    """Name the flow run in the UI: dataset and release id."""
+    """Return the name of the flow run in the UI: dataset and release id."""
     parameters: Any = flow_run.parameters["parameters"]
     if not isinstance(parameters, Parameters):  # not validated yet
         return str(flow_run.name)
@@ -71,7 +72,7 @@ def run_name() -> str:
 
 
 def job_of(parameters: Parameters) -> Job:
-    """Say what the flow run at work has to do.
+    """Return the job of the current flow run.
 
     Raises:
         InvalidInput: a run on a worker names what the operator does not allow; see `pubpriv.flows.allowed`.
@@ -82,19 +83,19 @@ def job_of(parameters: Parameters) -> Job:
 
 
 def slot_of(dataset: str) -> str:
-    """Name the global concurrency limit that serialises deployed runs of one dataset."""
+    """Return the name of the global concurrency limit that serialises deployed runs of one dataset."""
     return f"private-{dataset}"
 
 
 @contextmanager
 def alone_with(dataset: str) -> Iterator[None]:
-    """Hold the dataset's slot for a deployed run; other runs take none.
+    """Hold the dataset's slot during a deployed run; other runs need no slot.
 
-    The slot keeps runs out of each other's way, so that two of them do not both wait for disk and processor; that
-    money is spent once is the ledger's business, slot or no slot. So a lost lease ends no run.
+    The slot only prevents two runs from competing for disk and processor. The ledger ensures that budget is spent once,
+    with or without a slot. So a lost lease does not end a run.
 
     Raises:
-        Unavailable: the slot was not free in time, or there is none.
+        Unavailable: the slot did not become free in time, or does not exist.
     """
     if deployment.id is None:
         yield
@@ -120,7 +121,7 @@ def alone_with(dataset: str) -> Iterator[None]:
 
 
 def _taken(slot: Any, dataset: str, seconds: float) -> Unavailable | None:
-    """Enter the slot, or say why that cannot be."""
+    """Enter the slot; returns the error if that is impossible."""
     from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
     name = slot_of(dataset)

@@ -1,6 +1,6 @@
 """The flows `estimate-...`, one for each estimator: tables in, a release and its privacy statement out.
 
-Module attributes `estimate_mean`, `estimate_gaussian`, ... are the same flows: a worker finds them by that name.
+The module attributes `estimate_mean`, `estimate_gaussian`, ... are these flows, by which a worker finds them.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from pubpriv.tasks.validate import VALIDATION
 
 
 def _flow_of(estimator: Estimator) -> Flow[..., Any]:
-    """Make the flow of an estimator; its form is that of the estimator's settings."""
+    """Make the flow of an estimator, with a form made from its settings."""
 
     def estimate(parameters: Parameters) -> Any:
         wait_after_crashes(parameters.resumes)
@@ -45,12 +45,12 @@ def _once(parameters: Parameters) -> Any:
     job = job_of(parameters)
     folder = get_current_settings().home / "public-tables"
     with refusals_shown(job, parameters.series), alone_with(job.dataset):
-        why = why_skipped(parameters, job)  # in its turn: while it waited, others may have used up the budget
+        why = why_skipped(parameters, job)  # after waiting for the slot: meanwhile others may have used up the budget
         if why is not None:
             get_run_logger().warning("skipped: %s", why)
             tell_of_skipped(job.dataset, job.release_id, why)
             return skipped(why)
-        job, kept = kept_to_series(job, parameters.series)  # the release before has come to its end
+        job, kept = kept_to_series(job, parameters.series)  # the previous release has ended
         for line in kept:
             get_run_logger().info(line)
         made = run_job(job, VALIDATION, PrefectRunner(folder))

@@ -1,4 +1,4 @@
-"""Parameters of the flows, as forms: bounds and descriptions that a person reads in the UI."""
+"""Parameters of the flows, as forms with bounds and descriptions for the UI."""
 
 import os
 import re
@@ -23,17 +23,17 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
 """Names of datasets and of releases."""
 
 _COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estimator", "settings"))
-"""Fields that forms and jobs have in common, whatever is estimated."""
+"""Fields that forms and jobs have in common, for all estimators."""
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 MOST_CRASHES = 2
-"""So many runs of a release are made after one that crashed."""
+"""Most runs of a release that are made after crashes."""
 
 
 class Resumed(BaseModel):
-    """A run that crashed, whose release another run goes on with. The server fills it in; see `flows._crashes`."""
+    """A crashed run, whose release another run continues. The server fills it in; see `flows._crashes`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -44,7 +44,7 @@ class Resumed(BaseModel):
 
 
 class Parameters(BaseModel):
-    """What every estimate from files needs. Nothing in here is private: parameters are kept by Prefect."""
+    """Parameters of every estimate from files. Nothing in them is private: Prefect keeps parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -129,7 +129,7 @@ class Parameters(BaseModel):
     @field_validator("private", "public")
     @classmethod
     def _no_credentials(cls, uri: str | None) -> str | None:
-        """Prefect keeps parameters and shows them to whoever sees the run."""
+        """Refuse credentials, because Prefect keeps parameters and shows them to everybody who sees the run."""
         if uri is not None:
             refuse_credentials(uri)
         return uri
@@ -140,11 +140,11 @@ class Parameters(BaseModel):
         return None if text is None else str(Period.parse(text))
 
     def job(self, release_id: str | None = None, rows_of: str | None = None) -> Job:
-        """Say what to run, where these parameters are looked at.
+        """Return the job that these parameters describe, on this machine.
 
         Args:
-            release_id: of the run, if the form has none; see `pubpriv.flows.deployed`.
-            rows_of: the period whose rows it asks, where the form names a unit.
+            release_id: release id of the run, if the form has none; see `pubpriv.flows.deployed`.
+            rows_of: the period whose rows it asks, if the form names a unit.
 
         Raises:
             InvalidInput: the ledger is named by an environment variable that is not set here.
@@ -157,9 +157,9 @@ class Parameters(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        """Give the form's schema, in which a bound of a field that may be empty is beside its types, not inside.
+        """Return the form's schema, with bounds of optional fields next to their types instead of inside them.
 
-        Prefect then answers "999 is greater than the maximum of 100" and not that 999 fits no schema.
+        Prefect then answers "999 is greater than the maximum of 100", and not that 999 fits no schema.
         """
         schema: dict[str, Any] = handler(core_schema)
         for field in handler.resolve_ref_schema(schema).get("properties", {}).values():
@@ -171,10 +171,10 @@ class Parameters(BaseModel):
 
 
 def refuse_password(url: str) -> str:
-    """Return back a ledger's URL, or the variable that holds it: Prefect shows parameters to whoever sees the run.
+    """Return a ledger's URL, or the name of a variable, if it has no password: Prefect shows parameters to others.
 
     Raises:
-        ValueError: the URL has a password in it, or is none.
+        ValueError: the URL contains a password, or is invalid.
     """
     if not _VARIABLE.fullmatch(url) and understand(url).carries_password(url):
         raise ValueError("no password in a parameter: put the whole URL into PUBPRIV_LEDGER where the flow runs")
@@ -182,10 +182,10 @@ def refuse_password(url: str) -> str:
 
 
 def ledger_at(name: str) -> str:
-    """Return the ledger's URL without a password: `name` itself, or what the environment variable `name` holds.
+    """Return the ledger's URL without a password: `name` itself, or the value of the environment variable `name`.
 
     Raises:
-        InvalidInput: there is no such variable here.
+        InvalidInput: the variable is not set here.
     """
     if not _VARIABLE.fullmatch(name):
         return name
@@ -200,7 +200,7 @@ def ledger_at(name: str) -> str:
 
 @cache
 def form_of(estimator: Estimator) -> type[Parameters]:
-    """Make the form of an estimator: what all have, and a field for each of its settings."""
+    """Make the form of an estimator: the common fields, and one for each of its settings."""
     own: dict[str, Any] = {each.name: (_type_of(each), _field_of(each)) for each in settings_of(estimator.settings)}
     form: type[Parameters] = create_model(
         f"{estimator.name.capitalize()}Parameters", __base__=Parameters, __doc__=f"{estimator.title}.", **own
@@ -210,7 +210,7 @@ def form_of(estimator: Estimator) -> type[Parameters]:
 
 
 def parameters_of(job: Job) -> Parameters:
-    """Fill in the form that asks for a job."""
+    """Return the filled-in form of a job."""
     names = {each.field: each.name for each in settings_of(job.estimator.settings)}
     own = {names[field]: value for field, value in chosen(job.settings).items()}
     return form_of(job.estimator)(**{name: getattr(job, name) for name in _COMMON}, **own)

@@ -1,13 +1,13 @@
 """The periods of a schedule, and the release ids that follow from them.
 
-A release id names a run in the ledger, and a run is paid for once. An id that is made from the *scheduled* time is
-the same however late a run starts, however often it is retried, and by whomever it is triggered again, so all of
-these cost what one run costs. Pure functions: nothing here knows Prefect or a clock.
+A release id names a run in the ledger, and a run is paid for once. An id made from the *scheduled* time is the same
+however late a run starts, however often it is retried, and whoever triggers it again, so all of these together cost as
+much as one run. All functions are pure: nothing here uses Prefect or a clock.
 
-A period is written as one line, because it travels as a flow parameter that people read:
+A period is written as one line, because it is a flow parameter that people read:
 
 - `day`, `week`, `month`, `quarter`, `year`, each optionally with a time zone: `day Europe/Berlin`;
-- `hour`, `minute`, in UTC whatever the zone: on the night when clocks go back, local hours happen twice;
+- `hour`, `minute`, always in UTC: on the night when clocks go back, local hours happen twice;
 - `every 5400 s from 2026-01-01T00:00:00+00:00`, optionally with a time zone: slots of an interval schedule.
 """
 
@@ -28,7 +28,7 @@ _GRAMMAR = (
 )
 
 NAMES = r"\d{4}(-Q\d|-W\d\d|-\d\d(-\d\d(T\d\d(\d\d){0,2}Z?)?)?)?"
-"""How the names of all periods look."""
+"""Pattern of the names of all periods."""
 
 _EVERY = re.compile(r"every ([1-9][0-9]{0,9}) s from (\S+)")
 _DAY = 86_400
@@ -36,13 +36,13 @@ _DAY = 86_400
 
 @dataclass(frozen=True)
 class Period:
-    """What one release of a schedule covers.
+    """The period that one release of a schedule covers.
 
     Attributes:
         unit: one of `CALENDAR`, or `every`.
         zone: name of the time zone in which days, weeks, months, quarters and years begin.
-        seconds: of a slot, if the unit is `every`.
-        anchor: when a slot began (aware), if the unit is `every`.
+        seconds: length of a slot, if the unit is `every`.
+        anchor: beginning of a slot (aware), if the unit is `every`.
     """
 
     unit: str
@@ -52,10 +52,10 @@ class Period:
 
     @classmethod
     def parse(cls, text: str) -> "Period":
-        """Read a period from `text`.
+        """Parse a period.
 
         Raises:
-            InvalidInput: it writes none.
+            InvalidInput: the text is not a period.
         """
         text = " ".join(text.split())
         if match := _EVERY.match(text):
@@ -67,15 +67,15 @@ class Period:
         return cls(unit, _zone(zone or "UTC"))
 
     def __str__(self) -> str:
-        """Write it as `parse` reads it."""
+        """Return the text that `parse` reads."""
         zone = "" if self.zone == "UTC" else f" {self.zone}"
         if self.anchor is None:
             return f"{self.unit}{zone}"
         return f"every {self.seconds} s from {self.anchor.isoformat()}{zone}"
 
     def name(self, at: datetime) -> str:
-        """Name the period in which `at` (aware) lies: letters, digits and dashes, sorted as time is."""
-        at = datetime.fromtimestamp(at.timestamp(), UTC)  # Prefect's own kind of datetime calculates otherwise
+        """Return the name of the period of `at` (aware): letters, digits and dashes, whose order is that of time."""
+        at = datetime.fromtimestamp(at.timestamp(), UTC)  # Prefect's own class calculates differently
         if self.anchor is not None:
             return self._slot(at)
         if self.unit in ("hour", "minute"):
@@ -100,12 +100,12 @@ class Period:
 
 
 def rows_for(scheduled: datetime, rows_of: str, zone: str = "UTC") -> str:
-    """Return the period whose rows a run asks: the one that is named, or the last of a unit that has ended.
+    """Return the period whose rows a run asks: the named one, or the last of a unit that has ended.
 
     Args:
         scheduled: when the run was meant to start (aware), not when it did.
         rows_of: a period, as 2026-11, or a unit, as month.
-        zone: in whose days the period has ended.
+        zone: time zone of the end of the period.
     """
     if rows_of not in UNITS:
         return rows_of
@@ -114,13 +114,13 @@ def rows_for(scheduled: datetime, rows_of: str, zone: str = "UTC") -> str:
 
 
 def release_id_for(scheduled: datetime, period: Period, series: str | None = None) -> str:
-    """Return the release id of a run that was scheduled for `scheduled`.
+    """Return the release id of a scheduled run.
 
     Args:
         scheduled: when the run was meant to start (aware), not when it did.
-        period: of its schedule.
-        series: put before the period's name: deployments of one dataset that differ in their settings need
-            series of their own, for a release id belongs to one configuration.
+        period: period of its schedule.
+        series: prefix of the period's name: deployments of one dataset with different settings need different
+            series, because a release id belongs to one configuration.
 
     Raises:
         InvalidInput: a time without a time zone, which would be read as this machine's.

@@ -1,9 +1,9 @@
-"""Start Python processes that end with their parent, and end them with all that they started.
+"""Start Python processes that end with their parent, and end them together with their descendants.
 
 A process that `start` starts has a pipe from its parent as standard input. It runs under this module (`python -P -m
 pubpriv.flows.processes MODULE ARGUMENT ...`), which ends it and its descendants when the pipe closes: so they end when
-the parent ends, even by kill -9. psutil knows a process by its number and the time at which it began, so a signal
-never reaches another process that got the same number later.
+the parent ends, even by kill -9. psutil identifies a process by its number and its start time, so a signal never
+reaches another process that got the same number later.
 """
 
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import psutil
 
 _GRACE_SECONDS = 5
-"""How long a process may take to end after SIGTERM; one or two are enough, but a worker of Prefect's may hang."""
+"""Time for a process to end after SIGTERM; one or two seconds are enough, but a Prefect worker may hang."""
 
 
 def start(
@@ -30,16 +30,16 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Run `python -m MODULE ARGUMENT ...` in a process that ends with this one.
 
-    It works in the log's folder, and imports nothing from there: `-P` and PYTHONSAFEPATH keep the current folder off
-    its search path, and off that of what it starts. (Isolated mode, `-I`, would drop PYTHONPATH too, where operators
-    may keep the drivers of their object stores.)
+    Its current folder is the log's folder, but it imports nothing from there: `-P` and PYTHONSAFEPATH keep the current
+    folder off its search path, and off that of its own child processes. (Isolated mode, `-I`, would also drop
+    PYTHONPATH, in which operators may have the drivers of their object stores.)
 
     Args:
-        module: to run.
-        arguments: of the module.
-        environment: of the process, but for entries of PYTHONPATH that are relative.
-        log: file to the end of which its output goes.
-        pass_fds: descriptors that stay open in it.
+        module: module to run.
+        arguments: arguments of the module.
+        environment: environment of the process; relative entries of PYTHONPATH are left out.
+        log: file to which its output is appended.
+        pass_fds: descriptors that stay open in the process.
     """
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -50,14 +50,14 @@ def start(
             env=_python_environment(environment),
             cwd=log.parent,
             pass_fds=pass_fds,
-            start_new_session=True,  # Ctrl-C is for the parent, who ends its children in their order
+            start_new_session=True,  # Ctrl-C goes to the parent, which ends its children in order
         )
 
 
 def _python_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment in which no Python process, and none that it starts, imports from its current folder.
+    """Return an environment in which Python processes, and their children, do not import from the current folder.
 
-    PYTHONPATH stays, but for entries that are empty or relative: they mean the current folder, or lie in it.
+    PYTHONPATH stays, except for empty or relative entries, which mean the current folder or lie in it.
     """
     kept = [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(entry)]
     others = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
@@ -65,7 +65,7 @@ def _python_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Send SIGTERM to a process and to what it started, and SIGKILL to those that are there after 5 seconds."""
+    """Send SIGTERM to a process and its descendants, and SIGKILL to those that still run after 5 seconds."""
     if process.poll() is None:
         _end_all(process.pid)
     process.wait()
@@ -84,7 +84,7 @@ def _descendants(pid: int) -> "list[psutil.Process]":
 
 
 def _alive(process: "psutil.Process") -> bool:
-    """Tell whether a process is there, and has not ended without being waited for."""
+    """Check whether a process exists and is not a zombie."""
     import psutil
 
     with suppress(psutil.NoSuchProcess):
@@ -93,7 +93,7 @@ def _alive(process: "psutil.Process") -> bool:
 
 
 def _end_all(pid: int) -> None:
-    """End a process and its descendants, them first: what ends at SIGTERM could end them no more."""
+    """End the descendants of a process and then itself: after SIGTERM it could not end them any more."""
     import psutil
 
     found: list[psutil.Process] = []

@@ -1,8 +1,8 @@
-"""Where flows run: against `PREFECT_API_URL` if it is set, else against a server for this command alone.
+"""The Prefect server of flows: `PREFECT_API_URL` if it is set, else a server only for this command.
 
-`running` is entered before Prefect is imported, because Prefect reads its settings on import. The private
-server keeps its database in `.pubpriv/prefect` beside the ledger, starts while Prefect is being imported,
-sends nothing to anybody, and prints nothing.
+`running` is entered before Prefect is imported, because Prefect reads its settings on import. The private server has
+its database in `.pubpriv/prefect` next to the ledger, starts while Prefect is being imported, sends nothing to other
+machines, and prints nothing.
 """
 
 import http.client
@@ -23,7 +23,7 @@ PATIENCE = 90
 """Seconds within which a server has to answer: the first start in a folder makes its database."""
 
 QUIET_SERVER = {
-    # nothing leaves this machine, and the interface asks no other host
+    # nothing leaves this machine, and the UI contacts no other host
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_UI_V2_ENABLED": "false",
@@ -34,10 +34,10 @@ QUIET_SERVER = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "50",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
 }
-"""Environment of a Prefect server that we start."""
+"""Environment of the Prefect servers that we start."""
 
 HEARTBEAT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
-"""Seconds between signs of life of our deployments' runs: the least that Prefect takes; its own default is 180."""
+"""Seconds between signs of life of our deployments' runs: the least that Prefect allows; its default is 180."""
 
 _SHUTDOWN_SECONDS = 10
 _CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
@@ -48,8 +48,8 @@ def environment(values: Mapping[str, str], alone: bool = False) -> Iterator[None
     """Set environment variables for a while.
 
     Args:
-        values: by name.
-        alone: all other variables are unset meanwhile.
+        values: values by name.
+        alone: unset all other variables meanwhile.
     """
     before = {name: os.environ.get(name) for name in ({*os.environ, *values} if alone else values)}
     for name in before:
@@ -70,8 +70,8 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
     """Provide an API for the flows of one command, and Prefect's settings for them.
 
     Args:
-        ledger_url: Prefect's files go beside its file.
-        verbose: Prefect's own log lines on the console, from INFO on; otherwise none.
+        ledger_url: ledger, next to whose file Prefect's files are kept.
+        verbose: show Prefect's own log lines on the console, from INFO on.
 
     Raises:
         Unavailable: the private server did not start; its log is `server.log` in the folder of Prefect's files.
@@ -79,7 +79,7 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
     level = os.environ.get("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "WARNING")
     shared = {"DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": level, "PYTHONSAFEPATH": "1"}
     if not verbose:
-        # a refusal is one line of ours; Prefect would put a traceback before it (its own log keeps that)
+        # a refusal is one line; Prefect would print a traceback before it (which its own log keeps)
         shared[_CONSOLE_LEVEL] = os.environ.get(_CONSOLE_LEVEL, "CRITICAL")
     if os.environ.get("PREFECT_API_URL"):
         with environment(shared):
@@ -105,7 +105,7 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
 
 
 def _prefect_home(ledger_url: str) -> Path:
-    """Name the folder of Prefect's own files: `.pubpriv/prefect` beside an SQLite ledger, else here."""
+    """Return the folder of Prefect's own files: `.pubpriv/prefect` next to an SQLite ledger, else here."""
     scheme, _, rest = ledger_url.partition("://")
     file = rest.partition("?")[0].removeprefix("/")
     local = scheme.partition("+")[0] == "sqlite" and file not in ("", ":memory:")
@@ -115,7 +115,7 @@ def _prefect_home(ledger_url: str) -> Path:
 
 @contextmanager
 def _server(home: Path) -> Iterator[int]:
-    """Give the port of a server process, which is ended at the end."""
+    """Start a server process and yield its port; the process ends with the block."""
     log = home / "server.log"
     log.write_bytes(b"")  # that of this command
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -130,7 +130,7 @@ def _server(home: Path) -> Iterator[int]:
 
 @contextmanager
 def _settings(values: dict[str, str]) -> Iterator[None]:
-    """Set Prefect's settings, also where it was imported before; no heartbeat, which costs a second per flow."""
+    """Set Prefect's settings, even if it was imported before; without heartbeats, which cost a second per flow."""
     from prefect import settings
 
     updates = {getattr(settings, name): value for name, value in values.items() if name.startswith("PREFECT_")}
@@ -148,7 +148,7 @@ def _await_health(port: int, home: Path) -> None:
 
 
 def _send_what_is_queued() -> None:
-    """Send states and log lines that wait in the background; the server has to outlive them."""
+    """Send queued states and log lines, before the server ends."""
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker
 
@@ -157,7 +157,7 @@ def _send_what_is_queued() -> None:
 
 
 def _await_records(port: int, started: datetime) -> None:
-    """Wait until the server has written how our tasks ended; it would forget what it still has in memory."""
+    """Wait until the server has stored how our tasks ended, because it keeps them in memory at first."""
     ours = {"expected_start_time": {"after_": started.isoformat()}}
     pending = {**ours, "state": {"type": {"any_": ["SCHEDULED", "PENDING", "RUNNING"]}}}
     deadline = time.monotonic() + _SHUTDOWN_SECONDS
@@ -172,7 +172,7 @@ def _await_records(port: int, started: datetime) -> None:
 
 
 def ask(port: int, method: str, path: str, body: Any = None, timeout: float = PATIENCE) -> Any:
-    """Return the answer of this machine's server as JSON data, or None if it gives none."""
+    """Return the answer of this machine's server as JSON data, or None without an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})

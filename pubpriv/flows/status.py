@@ -1,6 +1,6 @@
 """The state of an installation: budgets and newest releases in the ledger, runs and pauses on the server.
 
-Everything here is public: figures of the ledger, names and states. A release is dated by its day, as on its page.
+Everything here is public: figures of the ledger, names and states. Releases have a day and no time, as on their pages.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from pubpriv.privacy.ledger.witness import export_age
 from pubpriv.privacy.units import UNIT
 
 _STUCK = timedelta(minutes=10)
-"""A run that a worker took begins within seconds; one that is pending for so long will not begin by itself."""
+"""A run begins within seconds after a worker took it; if it is still pending after this time, it is stuck."""
 
 _PAGE = 200
 
@@ -21,10 +21,10 @@ Status = dict[str, Any]
 
 
 def of_ledger(url: str) -> Status:
-    """Return of each dataset what is left, what fits, the newest release and the head of its chain.
+    """Return for each dataset the remaining budget, how many runs fit, the newest release and the chain head.
 
     Args:
-        url: of the ledger.
+        url: URL of the ledger.
 
     Returns:
         `datasets` by name, `read_only` with why, and `export_age_seconds` of the file that `PUBPRIV_LEDGER_WITNESS`
@@ -61,10 +61,10 @@ def _dataset(ledger: Ledger, name: str) -> Status:
 
 
 def of_server(client: Any) -> Status:
-    """Return which of our deployments are paused, what became of runs of the last day, which are late or do not begin.
+    """Return which of our deployments are paused, how runs of the last day ended, and which are late or stuck.
 
     Args:
-        client: of the server.
+        client: client of the server.
 
     Returns:
         `paused` names of deployments, `runs` by the name of their state; names of runs: `stuck`, which a worker took,
@@ -88,13 +88,13 @@ def of_server(client: Any) -> Status:
 
 
 def _resumed(run: Any) -> list[str]:
-    """List the crashed runs with whose release a run went on, by identity: such a one may have no name of ours."""
+    """List the identities of crashed runs whose release this run continued; they may lack a name of ours."""
     before = (run.parameters or {}).get("parameters", {}).get("resumes") or {}
     return [before[which] for which in ("run", "after") if which in before]
 
 
 def ours(client: Any) -> list[Any]:
-    """List every deployment with our tag, of whichever installation."""
+    """List every deployment with our tag, of any installation."""
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 
     mine = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
@@ -105,7 +105,7 @@ def ours(client: Any) -> list[Any]:
 
 
 def _runs(client: Any, which: dict[str, Any]) -> list[Any]:
-    """List the runs of our deployments for which this holds."""
+    """List the runs of our deployments that match a filter."""
     found: list[Any] = []
     while page := client.read_flow_runs(flow_run_filter=_of_ours(which), limit=_PAGE, offset=len(found)):
         found += page
@@ -119,15 +119,16 @@ def _of_ours(which: dict[str, Any]) -> Any:
 
 
 def series_of_datasets(client: Any, tag: str) -> dict[str, Status]:
-    """Return of each dataset of an installation what comes next and how its newest runs ended.
+    """Return for each dataset of an installation when its next run is due and how its newest run ended.
 
     Args:
-        client: of the server.
-        tag: of the installation's deployments.
+        client: client of the server.
+        tag: tag of the installation's deployments.
 
     Returns:
         By dataset: `next` (when a run is due, or None), `state` of the run that ended last (or None), and whether all
-        its deployments are `paused`. Of two hundred runs each, so that it takes the same few questions after years.
+        its deployments are `paused`. Only two hundred runs of each kind are read, so that requests do not grow over
+        the years.
     """
     from prefect.client.schemas.sorting import FlowRunSort
 
@@ -147,6 +148,6 @@ def series_of_datasets(client: Any, tag: str) -> dict[str, Status]:
 
 
 def dataset_of(known: Any) -> str | None:
-    """Name the dataset of a deployment on the server; None for an audit."""
+    """Return the dataset of a deployment on the server; None for an audit."""
     dataset = (known.parameters or {}).get("parameters", {}).get("dataset")
     return None if dataset is None else str(dataset)

@@ -1,10 +1,10 @@
-"""Tags of deployments, and so of their runs: that they are ours, and of which installation."""
+"""Tags of deployments and their runs, which say that they are ours, and of which installation."""
 
 TAG = "pubpriv"
-"""Tag of every deployment that `pubpriv deploy` made, and so on the runs that they start."""
+"""Tag of every deployment that `pubpriv deploy` made, and of their runs."""
 
 OF = f"{TAG}-of-"
-"""What the tag begins with that names the installation."""
+"""Prefix of the tag that names the installation."""
 
 NOBODY = "unnamed"
 """Installation of deployments that were registered without a name for it."""

@@ -1,6 +1,6 @@
-"""Where questions become charges: what each costs in the ledger that users hold, and (`unit`) whose privacy it is of.
+"""Turns questions into charges: the price of each question in the ledger, and the unit that is protected (`unit`).
 
-The two wings meet here: `data` says what is asked, `privacy` what is paid.
+`data` defines what is asked, `privacy` what is paid; this package joins the two.
 """
 
 from pubpriv.ledger.questions import (

@@ -1,9 +1,9 @@
-"""The ledger as its users hold it, which also knows what the questions in it cost.
+"""The public `Ledger` class, which also knows what the stored questions cost.
 
-A question says how sensitive it is (`data.questions`), the ledger prices events (`privacy.events`); here the two
-wings meet. The ledger itself (`privacy.ledger`) reads a stored question as data: a question that comes from a
-ledger is what somebody wrote there. So its event is made again and compared: by the door before it is answered, when
-it is charged, and by `verify` and `restore`, which find what was planted.
+A question states its sensitivity (`data.questions`), and the ledger prices events (`privacy.events`). The ledger itself
+(`privacy.ledger`) reads a stored question only as data, which anybody with write access may have put there. So its
+event is computed again and compared: by the door before it is answered, when it is charged, and by `verify` and
+`restore`, which find planted records.
 """
 
 import secrets
@@ -26,7 +26,7 @@ from pubpriv.privacy.ledger import Ledger as EventLedger
 from pubpriv.privacy.ledger.views import Asked, ChargeView, kind_of
 
 _UNREADABLE = (TypeError, ValueError, KeyError, ArithmeticError, AttributeError, IndexError, RecursionError)
-"""Whatever data that is no question can bring about while it is built or priced."""
+"""Exceptions that malformed data can cause while a question is built or priced from it."""
 
 _PLANTED = (
     "the charge under {label!r} in the ledger is not answered: {what}. It was not written by a release: stop "
@@ -35,8 +35,8 @@ _PLANTED = (
 
 
 def event_of(question: Question) -> Event:
-    """Return what a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
-    asked = of_one_row(question) or question  # of one row of each person it costs what it costs of a record
+    """Return the event of a question: the distance of neighbours, the noise, and the threshold if there is one."""
+    asked = of_one_row(question) or question  # asked of one row of each person, it costs as much as for a record
     return _EVENTS.get(type(asked), _gaussian)(asked)
 
 
@@ -53,24 +53,24 @@ _EVENTS: dict[type, Callable[[Any], Event]] = {
     Selection: lambda question: PureEvent(question.epsilon),
     StableCells: lambda question: ThresholdEvent(_gaussian(question), question.margin, question.alone),
 }
-"""What makes the events of questions that are no Gaussian mechanism alone."""
+"""Functions that make events of questions that are not simple Gaussian mechanisms."""
 
 
 def name_of(question: Question) -> str:
-    """Return what a question is, as the ledger shows it."""
+    """Return the kind of a question, as the ledger shows it."""
     return kind_of(to_json(question))
 
 
 def _sizes_of(question: Question) -> dict[str, int]:
-    """How many integers each part of an answer has."""
+    """Number of integers in each part of an answer."""
     return {name: part.size for name, part in question.parts.items()}
 
 
 def public_value_of(stored: Any) -> Any:
-    """Build a public value that a ledger holds; other versions may have written what this one cannot read.
+    """Build a public value from a ledger.
 
     Raises:
-        InvalidInput: it cannot.
+        InvalidInput: another version of pubpriv wrote it, and this one cannot read it.
     """
     try:
         return from_json(stored)
@@ -83,10 +83,10 @@ def public_value_of(stored: Any) -> Any:
 
 
 def question_of(charge: ChargeView, label: str) -> Question:
-    """Build the question of a charge, and price it again: anybody may have written into the ledger.
+    """Build the question of a charge, and compute its price again, since anybody may have written into the ledger.
 
     Raises:
-        LedgerViolation: it was charged as another event, or its answer is of other sizes.
+        LedgerViolation: it was charged as another event, or its answer has other sizes.
         InvalidInput: this version does not know the question.
     """
     question: Question = public_value_of(charge.question)
@@ -102,7 +102,7 @@ def question_of(charge: ChargeView, label: str) -> Question:
 
 
 def answer_to(question: Question, answer: dict[str, list[int]], label: str) -> dict[str, list[int]]:
-    """Return back an answer that the ledger holds, if it has the question's parts and their sizes.
+    """Return a stored answer after checking that it has the question's parts and sizes.
 
     Raises:
         LedgerViolation: it has others.
@@ -115,7 +115,7 @@ def answer_to(question: Question, answer: dict[str, list[int]], label: str) -> d
 def new_release_id() -> str:
     """Return a fresh name for a run: the date (UTC), and sixteen random hex digits.
 
-    No time of day: it is published, and with the time at which the model appears it would tell how long the run took.
+    It contains no time of day: together with the time of publication that would reveal how long the run took.
     """
     return f"{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"
 
@@ -133,13 +133,13 @@ class Ledger(EventLedger):
 
     @staticmethod
     def asked(question: Any) -> Asked | None:
-        """Return the event and the sizes that a stored question comes to.
+        """Compute the event and the answer sizes of a stored question.
 
         Returns:
             None for a question that this version does not know: another version may have asked it.
 
         Raises:
-            ValueError: this version builds it, and it has no price.
+            ValueError: this version can build the question, but it has no price.
         """
         try:
             built = from_json(question)

@@ -1,6 +1,6 @@
 """Convert between zCDP, Gaussian DP and (epsilon, delta), each rounded against the spender.
 
-Evaluated with 60 digits, so a rounding direction is a fact and not a hope.
+Everything is computed with 60 digits, so that the direction of rounding is certain.
 """
 
 from fractions import Fraction
@@ -12,7 +12,7 @@ from pubpriv.privacy.units import UNIT
 
 _DOUBLINGS = 64
 _LARGEST_MU_SQUARED = 10**6 * UNIT
-"""No (epsilon <= 700, delta <= 1 - 1e-30) reaches so far."""
+"""Upper bound of the search: no (epsilon <= 700, delta <= 1 - 1e-30) needs a larger mu^2."""
 
 
 def _mp() -> Any:
@@ -37,7 +37,7 @@ def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
     """Find the largest integer u such that mu^2 = u * 1e-12 implies (epsilon, delta)-DP.
 
     Raises:
-        InvalidInput: every mu would do at 60 digits: delta is as good as 1.
+        InvalidInput: delta is so close to 1 that, at 60 digits, every mu satisfies it.
     """
     mp = _mp()
     e, d = _real(mp, epsilon), _real(mp, delta)
@@ -61,7 +61,7 @@ def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
 def epsilon_gaussian(mu_squared: Fraction, delta: Fraction) -> float:
     """Find the epsilon that an all-Gaussian sum of mu^2 guarantees at delta, rounded up in the ninth digit.
 
-    Zero where delta alone covers it; otherwise at least 2^-200, so that the search ends.
+    Zero if delta alone suffices; otherwise at least 2^-200, so that the search ends.
     """
     if mu_squared == 0:
         return 0.0
@@ -108,12 +108,12 @@ def pure_as_mu_squared(epsilon: Fraction) -> Fraction:
 
 
 def failure_factor(epsilon: Fraction) -> Fraction:
-    """Give twice (1 + e^epsilon), which multiplies a total variation: the factor two covers its next order."""
+    """Return 2 (1 + e^epsilon), which multiplies a total variation known to leading order; the 2 covers the rest."""
     return 2 * (1 + _exp_up(epsilon))
 
 
 def tail_factor(epsilon: Fraction) -> Fraction:
-    """Give 1 + e^epsilon, rounded up, which multiplies a total variation that is bounded in full."""
+    """Return 1 + e^epsilon, rounded up, which multiplies a total variation that is bounded exactly."""
     return 1 + _exp_up(epsilon)
 
 
@@ -128,7 +128,7 @@ def distance_of_tail(tail: Fraction) -> Fraction:
     """Find a distance, to 1e-6 and not less, beyond which N(0, 1) has at most `tail`, by bisection.
 
     Raises:
-        InvalidInput: no distance below 2^10 has so little beyond it at 30 digits.
+        InvalidInput: no distance below 2^10 has such a small tail at 30 digits.
     """
     step = 10**6
     low, high = 0, step << 10

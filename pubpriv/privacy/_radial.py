@@ -1,23 +1,23 @@
 """Radial noise: the exact rounding of a real vector whose density falls with its length, for pure DP.
 
-**Law.** z in R^N has the density proportional to exp(-|(z_k / s_k)_k|), s_k positive integers; what is drawn is
-round(z), coordinate by coordinate. Its length in units of s is Gamma(N), its direction uniform; a coordinate has the
+**Law.** z in R^N has the density proportional to exp(-|(z_k / s_k)_k|), s_k positive integers; the result is round(z),
+coordinate by coordinate. The length of z in units of s is Gamma(N), its direction uniform; a coordinate has the
 variance s_k^2 (N + 1). N = 1 is Laplace's law.
 
 **Privacy.** Let t, t' be integer vectors of neighbours, sum_k (t_k - t'_k)^2 / s_k^2 <= D^2. By the triangle inequality
 the densities of t + z and t' + z differ by a factor e^D at most, everywhere. t is an integer vector, so
-t + round(z) = round(t + z) is post-processing of that: D-DP, with no delta and no grid to allow for.
+t + round(z) = round(t + z) is post-processing of t + z: D-DP, without a delta and without a correction for a grid.
 
 The same holds where t_k depends on what was published of coordinates before k (`Bisection`). Under one table, a z gives
 answers and with them t; under the neighbour, z + t - t' gives the same answers, t' being what these make it. This map
 of z moves coordinate k by what the answers before k fix, so it is a bijection that keeps volumes, and it moves z by D
 at most.
 
-**Exactness.** A uniform real is an infinite string of random bits, of which as many are drawn as are looked at. Each
-step of the calculation is ball arithmetic (Arb, by python-flint): a ball that contains the true real, whatever the bits
-to come. A coordinate is taken where its whole ball rounds to one integer; until all are, bits are added to the same
-strings. So what is returned is round(z) of the true z, and no float decides anything. Ties have probability zero. How
-long it takes depends on z alone, never on a table.
+**Exactness.** A uniform real is an infinite string of random bits, of which only as many are drawn as are needed. Each
+step of the calculation is ball arithmetic (Arb, by python-flint): a ball contains the true real, whatever the later
+bits are. A coordinate is decided when its whole ball rounds to one integer; until all are decided, bits are added to
+the same strings. So the result is round(z) of the true z, and no float decides anything. Ties have probability zero.
+The running time depends on z alone, never on a table.
 """
 
 import secrets
@@ -26,23 +26,23 @@ from collections.abc import Sequence
 from typing import Any
 
 _BITS = 128
-"""Random bits of each uniform to begin with: a coordinate is undecided about once in 2^60 draws."""
+"""Initial random bits of each uniform: with these a coordinate is undecided about once in 2^60 draws."""
 
 _GUARD = 32
-"""Bits of working precision beyond those: the arithmetic itself then widens balls by next to nothing."""
+"""Additional bits of working precision, so that rounding in the arithmetic hardly widens the balls."""
 
 _precision = threading.Lock()
-"""Arb's precision is one number for the whole process."""
+"""Held during calculations, because Arb has one precision for the whole process."""
 
 
 def rounded_radial(scales: Sequence[int]) -> list[int]:
-    """Draw round(z), coordinates coupled by one length, with the operating system's entropy.
+    """Draw round(z), all coordinates with one common length, from the operating system's entropy.
 
     Args:
         scales: positive integers s, (N,).
 
     Raises:
-        ValueError: a scale that is no positive integer, or none at all.
+        ValueError: a scale that is not a positive integer, or no scale.
     """
     if not scales or not all(type(scale) is int and scale > 0 for scale in scales):
         raise ValueError("radial noise needs positive integer scales")
@@ -55,7 +55,7 @@ def rounded_radial(scales: Sequence[int]) -> list[int]:
 
 
 def _rounded(scales: Sequence[int], uniforms: list[int], bits: int) -> list[int] | None:
-    """round(z) where these bits decide it, else None."""
+    """round(z) if these bits decide it, else None."""
     from flint import ctx
 
     with _precision:
@@ -91,7 +91,7 @@ def _balls(scales: Sequence[int], uniforms: list[int], bits: int) -> list[Any]:
 
 
 def _integers(balls: list[Any]) -> list[int] | None:
-    """The one integer that each ball rounds to; None where one of them has two, or is not finite."""
+    """The integer that each ball rounds to; None if a ball rounds to two integers or is not finite."""
     from flint import arb
 
     half = arb(1) / 2

@@ -1,7 +1,7 @@
-"""Noise that is drawn before it is needed: it depends on public scales and sizes alone, and takes longer than a scan.
+"""Draw noise before it is needed: it depends only on public scales and sizes, and takes longer than a scan.
 
-It is drawn while a process does something else, and waits in its memory until its question was charged and scanned.
-Each draw is handed out once at most, and only where exactly that scale and size are asked for; the rest is thrown away.
+Noise is drawn while the process does something else, and stays in memory until its question is charged and scanned.
+Each draw is used at most once, and only for exactly its scale and size; unused draws are thrown away.
 """
 
 import os
@@ -23,10 +23,10 @@ _SCANNING, _WAITING = "scanning", "waiting"
 
 
 class DrawnAhead:
-    """A source of noise that may know what it will be asked for. It is not pickled or copied: noise is used once.
+    """A source of noise that can draw expected noise ahead. It cannot be pickled or copied: noise is used only once.
 
     Args:
-        source: of noise that does not depend on the label or the part, and of which no two draws depend on each other.
+        source: source whose draws are independent and do not depend on label or part.
     """
 
     def __init__(self, source: NoiseSource) -> None:
@@ -40,9 +40,9 @@ class DrawnAhead:
         self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1)
 
     def expect(self, wanted: Iterable[tuple[str, Scale, int]]) -> None:
-        """Begin to draw (part, sd, size), in this order, and nothing else; nothing after `stop`.
+        """Begin to draw (part, sd, size), in this order; after `stop`, do nothing.
 
-        What is wanted now and was expected before is not drawn again, and the rest of that is thrown away.
+        Earlier expected draws that are wanted again are kept; the others are thrown away.
         """
         with self._lock:
             if self._thread is None:
@@ -56,21 +56,21 @@ class DrawnAhead:
                 unwanted.cancel()
 
     def _alone(self, sd: Scale, size: int) -> np.ndarray:
-        """int64 (size,), a few at a time: many at once would be drawn in two threads, and others are at work."""
-        # one vector is drawn whole
+        """int64 (size,), drawn a few at a time, because many at once would use two threads."""
+        # a radial vector is one draw
         sizes = [size] if isinstance(sd, tuple) else [min(_FEW, size - at) for at in range(0, max(size, 1), _FEW)]
         return np.concatenate([self._in_turn(sd, few) for few in sizes])
 
     def _in_turn(self, sd: Scale, size: int) -> np.ndarray:
-        """int64 (size,), drawn when no scan is at work, or when somebody waits."""
+        """int64 (size,), drawn while no scan is running, or when somebody waits for it."""
         with self._changed:
             self._changed.wait_for(lambda: self._at_work[_WAITING] or not self._at_work[_SCANNING])
         return self._source.draw("", "", sd, size)
 
     @contextmanager
     def giving_way(self) -> Iterator[None]:
-        """Draw only what is waited for: a scan has all processors, and what is drawn between two costs nobody time."""
-        # in a fork nothing is drawn ahead, and whoever held the lock is not there
+        """Pause drawing ahead during a scan, which uses all processors; noise that is waited for is still drawn."""
+        # a fork draws nothing ahead, and the thread that held the lock does not exist there
         with self._counted(_SCANNING) if os.getpid() == self._process else nullcontext():
             yield
 
@@ -87,7 +87,7 @@ class DrawnAhead:
                 self._changed.notify_all()
 
     def stop(self) -> None:
-        """Draw nothing more ahead, and throw away what nobody asked for."""
+        """Stop drawing ahead, and throw away unused draws."""
         with self._lock:
             self._waiting.clear()
             if self._thread is not None:
@@ -95,8 +95,8 @@ class DrawnAhead:
                 self._thread = None
 
     def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
-        """Return int64 (size,), drawn ahead or now, and never handed out before."""
-        if os.getpid() != self._process:  # a fork has copies of what waits here, so it draws its own
+        """Return int64 (size,), drawn ahead or now, and never used before."""
+        if os.getpid() != self._process:  # a fork has copies of the waiting draws, so it draws its own
             return self._source.draw(label, part, sd, size)
         with self._lock:
             waiting = self._waiting.get((sd, size))
@@ -107,22 +107,22 @@ class DrawnAhead:
             return begun.result()
 
     def __reduce__(self) -> NoReturn:
-        """Noise that was copied would be used twice."""
+        """Refuse to copy: copied noise would be used twice."""
         raise TypeError("noise that was drawn ahead is not pickled or copied")
 
 
 def expect_draws(noise: NoiseSource, wanted: Iterable[tuple[str, Scale, int]]) -> None:
-    """Tell a source that draws ahead what it will be asked for: (part, sd, size); any other need not know."""
+    """Announce draws (part, sd, size) to a source that draws ahead; other sources ignore this."""
     if isinstance(noise, DrawnAhead):
         noise.expect(wanted)
 
 
 def giving_way(noise: NoiseSource, executor: object) -> AbstractContextManager[None]:
-    """Let a source that draws ahead draw only what is waited for, while threads scan here and no executor elsewhere."""
+    """Pause drawing ahead while threads of this process scan; no pause if an executor scans elsewhere."""
     return noise.giving_way() if isinstance(noise, DrawnAhead) and executor is None else nullcontext()
 
 
 def stop_drawing(noise: NoiseSource) -> None:
-    """Let a source that draws ahead throw away what nobody asked for."""
+    """Stop a source that draws ahead, and throw away its unused draws."""
     if isinstance(noise, DrawnAhead):
         noise.stop()

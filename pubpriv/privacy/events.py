@@ -1,7 +1,7 @@
-"""What ran, as data; what it costs is said by each kind of budget (`Budget.price`).
+"""Events: data about the mechanisms that ran. Each kind of budget prices them (`Budget.price`).
 
 Events are stored in ledgers: their meaning never changes, they carry an explicit tag and never an import
-path, and an event that is not known here is refused.
+path, and unknown events are refused.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class GaussianEvent:
     Attributes:
         squared_distance: sup over neighbours (one record replaced, n public) of sum_k Delta_k^2 / sd_k^2. The
             mechanism is rho-zCDP at half of it (Canonne, Kamath and Steinke 2020), and mu-GDP with mu^2 equal
-            to it but for the discretisation below.
+            to it, except for the discretisation below.
         noise: (integer sd, number of coordinates) of each part.
 
     Raises:
@@ -62,14 +62,14 @@ class RadialEvent:
     """Rounded radial noise (`privacy._radial`), added to an integer vector.
 
     Attributes:
-        squared_distance: epsilon^2, where epsilon is the sup over neighbours of the sum, over the vectors of noise that
-            are drawn apart, of the l2 distance of what each is added to, in units of its scales.
+        squared_distance: epsilon^2, where epsilon is the sup over neighbours of the sum, over the independent noise
+            vectors, of the l2 distance of the vectors to which each is added, in units of its scales.
         noise: (integer scale, number of coordinates) of each part.
-        blocks: how many vectors of noise are drawn apart, alike in scales and sizes.
+        blocks: number of independent noise vectors, equal in scales and sizes.
 
     Raises:
         InvalidInput: a distance that is not a positive fraction, no noise, noise without a spread, or parts that cannot
-            be divided into so many blocks.
+            be divided into this number of blocks.
     """
 
     squared_distance: Fraction
@@ -119,21 +119,20 @@ class PureEvent:
 
 @dataclass(frozen=True)
 class ThresholdEvent:
-    """Discrete Gaussians on the counts that are there at all, of which those above a threshold leave.
+    """Discrete Gaussian noise on counts whose number depends on rows; counts above a threshold are released.
 
-    Which counts are there depends on rows: neighbours differ in `alone` counts that one of them has and the other has
-    not, at most, and the same the other way round. Add noise to the counts that either of the two has: that is the
-    `gaussian` part. What was really done differs from it only where a count that is not there would have left, and
-    that takes noise above `margin`.
+    Which counts exist depends on rows: each of two neighbours has at most `alone` counts that the other has not. Adding
+    noise to the counts that either of the two has is the `gaussian` part. The real mechanism differs from it only if a
+    count that does not exist would have been released, and that takes noise above `margin`.
 
     Attributes:
         gaussian: the mechanism on the counts that either neighbour has. Its noise is that of counts that differ: the
             others have the same law on both sides, whatever their number.
-        margin: in steps of the integers; what leaves is `margin` + 1 or more above a count that is not there.
-        alone: counts that one of two neighbours has and the other has not, at most.
+        margin: in steps of the integers; a released value is at least `margin` + 1 above a count that does not exist.
+        alone: largest number of counts that one of two neighbours has and the other has not.
 
     Raises:
-        InvalidInput: parts of another kind, or no positive integers.
+        InvalidInput: parts of another kind, or not positive integers.
     """
 
     gaussian: GaussianEvent
@@ -156,7 +155,7 @@ class ThresholdEvent:
         }
 
     def tail(self) -> Fraction:
-        """Bound on the total variation, on either of two neighbours, between what was done and the Gaussian part.
+        """Bound on the total variation, on either of two neighbours, between this mechanism and its Gaussian part.
 
         For the discrete Gaussian Z and t = `margin`, P(Z >= t + 1) <= P(N(0, sd^2) > t): a term e^(-k^2 / (2 sd^2)) of
         the sum over k > t is at most the integral from k - 1 to k, and the sum over all integers, by which both are
@@ -166,7 +165,7 @@ class ThresholdEvent:
 
 
 def _is_exact(value: object) -> bool:
-    """Not a float: one would be stored as its decimal and priced as its binary, which are two amounts."""
+    """Exclude floats: a float would be stored in decimal and priced in binary, which may be different numbers."""
     return isinstance(value, Fraction) or type(value) is int
 
 
@@ -174,23 +173,23 @@ Event = GaussianEvent | RadialEvent | PureEvent | ThresholdEvent
 
 
 def noisy_part(event: Event) -> GaussianEvent | RadialEvent | None:
-    """Return the noisy mechanism that an event is, or is but for its failures; None: only its price is known."""
+    """Return the event's noisy mechanism, without failures; None if only the price of the event is known."""
     if isinstance(event, ThresholdEvent):
         return event.gaussian
     return None if isinstance(event, PureEvent) else event
 
 
 def gaussian_part(event: Event) -> GaussianEvent | None:
-    """Return the Gaussian mechanism that an event is, or is but for its failures; None: there is none in it."""
+    """Return the event's Gaussian mechanism, without failures; None if it has none."""
     part = noisy_part(event)
     return part if isinstance(part, GaussianEvent) else None
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
-    """Return what `to_json` wrote.
+    """Read what `to_json` wrote.
 
     Raises:
-        InvalidInput: a tag that this version does not know, or no event.
+        InvalidInput: a tag that this version does not know, or not an event.
         ValueError, KeyError, TypeError: something that `to_json` did not write.
     """
     if data.get("event") == "gaussian":

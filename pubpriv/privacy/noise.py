@@ -1,6 +1,6 @@
-"""Noise: discrete Gaussians from OpenDP or radial vectors (`radial`), by the system's entropy; a rounded twin for both.
+"""Noise from the system's entropy: discrete Gaussians (OpenDP) or radial vectors (`_radial`); and simulated noise.
 
-A seed exists in the simulated source only. A real run cannot be given one.
+Only the simulated source has a seed. A real run cannot be given one.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from pubpriv.errors import InvalidInput
 from pubpriv.privacy._radial import rounded_radial
 
 MAX_SD = 1 << 53
-"""Integer standard deviations up to here are floats without rounding."""
+"""Largest integer standard deviation that is exact as a float."""
 
 _LARGEST_SIMULATED = 2.0**62
-"""A float that an int64 holds."""
+"""Largest simulated draw: a float that fits in an int64."""
 
 Scale = int | tuple[int, ...]
 """The sd of independent Gaussians, or the scales (N,) of one radial vector."""
@@ -29,10 +29,10 @@ Scale = int | tuple[int, ...]
 class NoiseSource(Protocol):
     """Draws integer noise of mean 0.
 
-    Implementers owe, for an integer `sd`, independent coordinates of at least that sd; for a tuple of N scales, a
-    rounded vector whose density falls as exp(-|z / scales|).
+    Implementations must return, for an integer `sd`, independent coordinates of at least that sd; for a tuple of N
+    scales, a rounded vector whose density falls as exp(-|z / scales|).
 
-    A draw that int64 cannot hold is the nearer end of int64: whoever adds it to a total leaves room for that.
+    A draw beyond int64 becomes the nearer end of int64; code that adds it to a total must leave room for that.
     """
 
     private: bool
@@ -59,7 +59,7 @@ class SimulatedNoise:
     Each draw depends on (seed, label, part) alone, so results do not depend on the order of the steps.
 
     Raises:
-        InvalidInput: a seed that is no whole number.
+        InvalidInput: a seed that is not a whole number.
     """
 
     private = False
@@ -87,16 +87,16 @@ def drawn_beside(
 ) -> Iterator[Callable[[str, Scale, int], np.ndarray]]:
     """Draw noise while rows are read: it depends on public scales and sizes alone.
 
-    Simulated noise is drawn where it is wanted: it takes less time than a thread's start.
+    Simulated noise is drawn when it is used, since that takes less time than starting a thread.
 
     Args:
-        source: of the noise.
-        label: of the question.
-        wanted: (part, sd, size) of each draw to come.
+        source: source of the noise.
+        label: label of the question.
+        wanted: (part, sd, size) of each later draw.
 
     Yields:
-        draw(part, sd, size): each draw of `wanted` once. It raises ValueError for any other, and where the source
-        gave another number of them: a question that asks for less noise than it announced would share it out.
+        draw(part, sd, size), which returns each draw of `wanted` once. It raises ValueError for any other draw, and if
+        the source returned another size: noise that is too short would be shared between coordinates.
     """
     begun: dict[tuple[str, Scale, int], Callable[[], np.ndarray]]
     begun = {each: partial(source.draw, label, *each) for each in wanted}
@@ -133,31 +133,31 @@ def _discrete_gaussian(sd: int, size: int) -> np.ndarray:
     """`size` independent discrete Gaussians of integer standard deviation `sd`, as int64.
 
     Raises:
-        ValueError: sd is not positive, or too large for the sampler to take exactly.
+        ValueError: sd is not positive, or too large to be passed to the sampler exactly.
     """
     if not 1 <= sd <= MAX_SD:
         raise ValueError("sd must be a positive integer that a float holds exactly")
     if size < SPLIT:
         return _drawn(sd, size)
-    # OpenDP draws some fifty thousand a second and leaves Python to others meanwhile: two halves at once
+    # OpenDP draws some fifty thousand per second and releases the GIL: draw two halves at once
     with kept_threads(2) as threads:
         return np.concatenate(list(threads.map(_drawn, (sd, sd), (size // 2, size - size // 2))))
 
 
 SPLIT = 1000
-"""So many coordinates are drawn in two threads."""
+"""From this number of coordinates on, noise is drawn in two threads."""
 
 
 class _OpenDP(threading.local):
-    """OpenDP's vectors of integers: to say what these are takes it as long as ten draws, so a thread says it once.
+    """OpenDP's descriptions of integer vectors, made once per thread, since making them takes as long as ten draws.
 
-    Threads share none, for nobody promises that its objects may be used by two at a time.
+    Threads do not share them, because OpenDP does not promise that its objects are thread-safe.
     """
 
     @cached_property
     def integers(self) -> tuple[Any, Any]:
         """(domain, metric) of vectors of any length."""
-        # not `opendp.prelude`, which loads scikit-learn, three times what all of this takes
+        # not `opendp.prelude`: it loads scikit-learn, which takes three times as long as everything here
         from opendp.domains import atom_domain, vector_domain
         from opendp.metrics import l2_distance
         from opendp.mod import enable_features

@@ -1,16 +1,16 @@
-"""The privacy statement of a run: what is guaranteed, and beside it what its steps come to by dp-accounting.
+"""The privacy statement of a run: its guarantees, and the epsilon that dp-accounting computes for its steps.
 
-The guarantee is that of the dataset's cap, and for one run that of its allotment: both hold although each
-question may be chosen after seeing all answers before it. The privacy loss distribution (PLD) of the steps
+The guarantee is that of the dataset's cap, and for one run that of its allotment: both hold even though each
+question may be chosen after seeing all earlier answers. The privacy loss distribution (PLD) of the steps
 that were taken is tighter and is **no guarantee**: it treats the steps as if they had been fixed in advance,
 and a cap on it can be broken by choosing them adaptively (`tests/privacy/test_filters.py` does, by a factor
 1.94). It is reported as a figure, after the guarantees, and never enforced.
 
 The trap in dp-accounting 0.6: `GaussianDpEvent.noise_multiplier` is documented as sd / C, C the norm of one
-record. Told `REPLACE_ONE`, its PLD accountant doubles the shift to 2 C and its RDP accountant does not, so one
-of the two is wrong whatever C means, and our sensitivities are no multiple of a record's norm anyway (a Gram
+record. With `REPLACE_ONE`, its PLD accountant doubles the shift to 2 C and its RDP accountant does not, so one
+of the two is wrong whatever C means. Besides, our sensitivities are not multiples of a record's norm (a Gram
 matrix has sqrt(2) C^2). Here the multiplier is sd over the exact replace-one distance of two tables' totals,
-1 / sqrt(squared_distance), and the accountant keeps its default relation, which then reads "means one unit
+1 / sqrt(squared_distance), and the accountant keeps its default relation, which then means "means one unit
 apart". That is right because nothing is subsampled.
 """
 
@@ -32,12 +32,12 @@ _INTERVAL = 1e-4
 """Width of a cell of the discretised privacy loss; losses are rounded up to it."""
 
 _LARGEST_MU_SQUARED, _LARGEST_EPSILON = 100, 100
-"""Bounds beyond which the discretised loss has millions of cells, for an epsilon that says nothing."""
+"""Bounds beyond which the discretised loss has millions of cells, for a meaningless epsilon."""
 
 _DISCRETE: dict[str, Any] = {"value_discretization_interval": _INTERVAL, "pessimistic_estimate": True}
 _ROUNDS, _MARGIN = 8, 1.01
-"""How often a figure is asked for again, at a delta less what the noise's steps take, and how much more room than they
-took is left: epsilon grows a little in return."""
+"""How often a figure is computed again, at delta minus the part for discreteness; and a factor on that part, because it
+grows with epsilon."""
 
 _PLD_LABEL = (
     "a figure for the steps that were taken, as if they had been fixed in advance; "
@@ -50,13 +50,13 @@ class _PldReport:
     """The epsilon of a list of steps by their privacy loss distribution.
 
     Attributes:
-        epsilon: never below the truth for steps fixed in advance; None where there is no figure.
-        delta: at which it holds, failure terms included.
-        steps: how many.
-        interval: of the discretisation, pessimistic.
-        failure: part of delta that covers discrete Gaussians being priced as continuous ones.
-        note: why there is no figure; empty where there is one.
-        label: how the figure must be read; part of every text that shows it.
+        epsilon: never below the truth for steps fixed in advance; None if there is no figure.
+        delta: delta at which epsilon holds, failure terms included.
+        steps: number of steps.
+        interval: width of the discretisation, which is pessimistic.
+        failure: part of delta for pricing discrete Gaussians as continuous ones.
+        note: why there is no figure; empty if there is one.
+        label: how to read the figure; part of every text that shows it.
     """
 
     epsilon: float | None
@@ -77,7 +77,7 @@ class _PldReport:
 def _pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) -> _PldReport:
     """The epsilon at `delta` of the charges of a run, or of events, as if fixed in advance.
 
-    Gaussians of fixed scales compose to one whose mu^2 is the sum, so they are handed over as one event. An
+    Gaussians of fixed scales compose to one whose mu^2 is the sum, so they are passed on as one event. An
     epsilon-DP mechanism enters as randomised response, which dominates all of them (Kairouz, Oh, Viswanath
     2015). A discrete Gaussian is within total variation t of a post-processed continuous one: as in
     `ApproximateDP`, 2 (1 + e^epsilon) sum t of delta is set aside for that, and (1 + e^epsilon) times what thresholds
@@ -100,7 +100,7 @@ def _pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) 
 
 
 def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> _PldReport:
-    """The epsilon at delta less what discreteness takes of it; that grows with epsilon, so it is asked for again."""
+    """The epsilon at delta minus the part for discreteness, which grows with epsilon, so it is computed repeatedly."""
     variation = float(sum((2 * event.total_variation() for event in _gaussians(events)), Fraction(0)))
     variation += float(sum((event.tail() for event in events if isinstance(event, ThresholdEvent)), Fraction(0)))
     losses = _losses(mu_squared, [event.epsilon for event in events if isinstance(event, PureEvent | RadialEvent)])
@@ -127,7 +127,7 @@ def _losses(mu_squared: Fraction, pure: list[Fraction]) -> Any:
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 
-    # the default relation throughout, "means one unit apart", and never REPLACE_ONE: see the module's docstring
+    # always the default relation, "means one unit apart", and never REPLACE_ONE: see the module's docstring
     losses = pld.identity(_INTERVAL)
     if mu_squared:
         losses = losses.compose(pld.from_gaussian_mechanism(_noise_multiplier(mu_squared), **_DISCRETE))
@@ -146,9 +146,9 @@ def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str
     """Return the privacy statement of a run as plain data, the guarantees first.
 
     Args:
-        balance: of its dataset.
-        run: finished or not; of one that is not closed: so far.
-        delta: of the PLD figure; default: the allotment's own, or 1e-6.
+        balance: balance of its dataset.
+        run: the run; if it is not closed, the statement is for the charges so far.
+        delta: delta of the PLD figure; default: the allotment's own, or 1e-6.
     """
     own, terms = run.state.period, balance.periods
     persons = balance.person is not None

@@ -1,4 +1,4 @@
-"""A run as the door sees it: recorded in a ledger, or simulated, which enforces its budget and records nothing."""
+"""Runs as the door uses them: recorded in a ledger, or simulated, with an enforced budget and no record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 
 class Run(Protocol):
-    """What `Curator` needs of whoever keeps a run's account."""
+    """What `Curator` needs from the account of a run."""
 
     @property
     def name(self) -> tuple[str, ...]:
-        """What distinguishes it from all other runs; nothing where none has a name."""
+        """Name that distinguishes the run from all others; () for a simulation."""
 
     @property
     def allotment(self) -> Budget:
         """The run's budget."""
 
     def refuse_private(self, public: str) -> None:
-        """Refuse a public file that could be a private table's."""
+        """Refuse a public file that could belong to a private table."""
 
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """See `Curator.begin`."""
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
-        """Refuse if the events of some plan do not fit the run together, before the first of them is charged."""
+        """Refuse if the events of a plan together do not fit the run, before the first is charged."""
 
     def find(self, label: str) -> ChargeView | None:
         """Return the charge under a label, with its answer if there is one."""
@@ -47,39 +47,39 @@ class Run(Protocol):
         """Pay, or resume."""
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
-        """Store unless an answer stands; return the one that stands."""
+        """Store the answer unless there is one already; return the stored one."""
 
     def noted(self, label: str) -> Any:
-        """Return what was noted under a label; None: nothing."""
+        """Return the value that was noted under a label, or None."""
 
     def note(self, label: str, value: Any) -> None:
-        """Note a value; it is written down with the next charge, if not before."""
+        """Note a value, which is stored with the next charge at the latest."""
 
     def keep(self) -> None:
-        """Write down what was noted and is not written yet."""
+        """Store notes that are not stored yet."""
 
     def statement(self) -> Statement:
-        """Return what was charged."""
+        """Return the privacy statement of all charges."""
 
     def close(self, reason: str) -> None:
         """End the run."""
 
     def leave(self) -> None:
-        """Let go of resources."""
+        """Release resources."""
 
     def describe(self) -> str:
-        """Say what it is, for `repr`."""
+        """Describe the run, for `repr`."""
 
 
 class RecordedRun:
     """One run of one dataset in a persistent ledger.
 
     Args:
-        ledger: in which it is open.
+        ledger: ledger in which the run is open.
         run: the run.
-        owned: the ledger is closed when the run is left.
+        owned: close the ledger when the run is left.
         table: the private table that methods begin with.
-        new: nothing was charged to it yet. Whoever charges it meanwhile is noticed by `charge`, as ever.
+        new: nothing was charged to the run yet. If somebody else charges it meanwhile, `charge` notices that.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class RecordedRun:
         return self._run.allotment
 
     def refuse_private(self, public: str) -> None:
-        """Refuse a public file that could be that of any table which the ledger knows."""
+        """Refuse a public file that could belong to any private table that the ledger knows."""
         self._ledger.refuse_private(public)
 
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
@@ -119,7 +119,7 @@ class RecordedRun:
         return Purse(given.main, allotment.kind, min(tails))
 
     def _holds(self) -> list[tuple[Budget, Amount]]:
-        """What the run holds beside its allotment, each with the budget that prices charges against it."""
+        """Amounts that the run holds of the ledger and its period, each with the budget that prices charges there."""
         state, balance = self._run.bill().state, self._ledger.balance(self._run.dataset)
         holds = [(balance.budget, state.hold)]
         if balance.periods is not None and state.period is not None:
@@ -127,13 +127,13 @@ class RecordedRun:
         return holds
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
-        """Refuse what does not fit, in the run's currency, in the ledger's and in that of its period's cap."""
+        """Refuse plans that do not fit, in the run's currency, in the ledger's and in that of its period's cap."""
         _afford(plans, self.allotment, self.allotment.cap)
         for budget, hold in self._holds():
             _afford(plans, budget, hold)
 
     def find(self, label: str) -> ChargeView | None:
-        """Look up a charge; nothing is paid. The ledger is not asked for what only this object could have charged."""
+        """Look up a charge without paying; the ledger is not read if only this object could have charged it."""
         if self._charged is not None and label not in self._charged:
             return None
         return self._run.find(label)
@@ -147,19 +147,19 @@ class RecordedRun:
         return charge
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
-        """Store the answer unless one stands, and return the one that does."""
+        """Store the answer unless there is one already; return the stored one."""
         return self._run.publish(label, attempt, answer)
 
     def noted(self, label: str) -> Any:
-        """Look up a note. All are read once: a run's notes are never changed."""
+        """Look up a note. All notes are read once, since a run's notes never change."""
         return self._known_notes.get(label)
 
     def note(self, label: str, value: Any) -> None:
-        """Note a value, to be written down with the next charge: until then nothing was asked that follows from it."""
+        """Note a value, to be stored with the next charge: until then no question depended on it."""
         self._known_notes[label] = self._unwritten[label] = value
 
     def keep(self) -> None:
-        """Write down what was noted since the last charge; from now on others may ask in this one's place."""
+        """Store the notes since the last charge, so that another process can continue the run."""
         self._charged = None
         if self._unwritten:
             self._run.keep(self._unwritten)
@@ -170,7 +170,7 @@ class RecordedRun:
         return self._run.notes()
 
     def statement(self) -> Statement:
-        """Make the statement from the ledger's records, to which notes belong."""
+        """Make the statement from the ledger's records, after storing notes."""
         self.keep()
         run = self._run.bill()
         balance = self._ledger.balance(self._run.dataset)
@@ -186,19 +186,19 @@ class RecordedRun:
                 line_of(charge.label, charge.question, charge.event, charge.price_run, run.allotment)
                 for charge in run.charges
             ),
-            chain_head=run.head,  # of this run, so that a replay is the same file
+            chain_head=run.head,  # the run's own, so that a replay gives the same file
             person=person_columns_of(balance.person),
             period=None if run.state.period is None else run.state.period.name,
             periods=None if run.state.period is None else balance.periods,
         )
 
     def close(self, reason: str) -> None:
-        """End the run: the rest of the hold returns."""
+        """End the run; the rest of its hold returns to the dataset."""
         self.keep()
         self._run.close(reason)
 
     def leave(self) -> None:
-        """Dispose of a ledger opened for this curator alone."""
+        """Close the ledger if it was opened for this curator only."""
         if self._owned:
             self._ledger.close()
 
@@ -216,9 +216,9 @@ class _SimulatedCharge:
 
 
 class SimulatedRun:
-    """A budget that is enforced and recorded nowhere: for simulations, which are not private.
+    """A run with an enforced budget and no record, for simulations, which are not private.
 
-    The rules are the ledger's own (`ledger.records.apply`), over a dataset that has just this one run.
+    The rules are those of the ledger (`ledger.records.apply`), for a dataset with only this run.
     """
 
     def __init__(self, given: BudgetLike) -> None:
@@ -230,7 +230,7 @@ class SimulatedRun:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """None: a simulation has one curator."""
+        """(): a simulation has one curator and needs no name."""
         return ()
 
     @property
@@ -257,7 +257,7 @@ class SimulatedRun:
         return purse
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
-        """Refuse what does not fit, as a ledger would."""
+        """Refuse plans that do not fit, as a ledger would."""
         _afford(plans, self._budget, self._budget.cap)
 
     def find(self, label: str) -> ChargeView | None:
@@ -277,7 +277,7 @@ class SimulatedRun:
         return ChargeView(question, None, "simulated", event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:  # noqa: ARG002
-        """Remember the answer for replays within the simulation; the first one stands."""
+        """Keep the answer for replays within the simulation; the first one counts."""
         line = self._lines.get(label)
         if line is None:
             raise InvalidInput(f"nothing was charged under {label!r}, so nothing can be published under it")
@@ -286,14 +286,14 @@ class SimulatedRun:
         return stored
 
     def noted(self, label: str) -> Any:  # noqa: ARG002
-        """Find nothing: a simulation makes everything again."""
+        """Return None: a simulation computes everything again."""
         return None
 
     def note(self, label: str, value: Any) -> None:
-        """Take no note: a simulation makes everything again."""
+        """Do nothing: a simulation computes everything again."""
 
     def keep(self) -> None:
-        """Write nothing down: a simulation has no ledger."""
+        """Do nothing: a simulation has no ledger."""
 
     def _apply(self, kind: str, what: str, body: dict[str, Any]) -> None:
         refused: BudgetExceeded | None = None
@@ -310,7 +310,7 @@ class SimulatedRun:
         self._run = run
 
     def statement(self) -> Statement:
-        """Make a statement which says that nothing here is private."""
+        """Make a statement that says that nothing here is private."""
         lines = tuple(
             line_of(label, kind_of(line.question), line.event, line.cost, self._budget)
             for label, line in self._lines.items()
@@ -332,7 +332,7 @@ class SimulatedRun:
         self._run = replace(self._run, closed=True)
 
     def leave(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there are no resources."""
 
     def describe(self) -> str:
         """Say that this is a simulation, for `repr`."""

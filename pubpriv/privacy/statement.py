@@ -1,4 +1,4 @@
-"""The privacy statement of a run: what it asked, what that cost, and what it guarantees, in plain data."""
+"""The privacy statement of a run as plain data: its questions, their costs, and the guarantee."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,10 +17,10 @@ _NEIGHBOURING_PERSONS = (
 
 @dataclass(frozen=True)
 class _Line:
-    """One charge, as a statement shows it.
+    """One charge in a statement.
 
     `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
-    a pure mechanism); `noise_scale` the integer standard deviations of its parts, where the noise is Gaussian.
+    a pure mechanism); `noise_scale` has the integer standard deviations of its parts, if the noise is Gaussian.
     """
 
     label: str
@@ -50,8 +50,8 @@ class Statement:
     def to_json(self) -> dict[str, Any]:
         """Return the `privacy` part of a model file.
 
-        `person` names the id columns where the unit is a person. Where the dataset has periods, `period` names that of
-        the run (null: all of them), and `periods` what each may give away.
+        `person` has the id columns if the unit is a person. If the dataset has periods, `period` is that of the run
+        (null: all of them), and `periods` has the promise for each period.
         """
         by_row = _NEIGHBOURING if self.periods is None else _NEIGHBOURING_DATED
         return {
@@ -67,7 +67,7 @@ class Statement:
 
 
 def line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
-    """Say what a charge of a run with this allotment was for, and what it cost."""
+    """Make the line of a charge: what it was for, and what it cost in the currency of the allotment."""
     if isinstance(event, PureEvent | RadialEvent):
         return _Line(label, question, float(event.epsilon), (), allotment.amount_text(cost))
     noisy = event.gaussian if isinstance(event, ThresholdEvent) else event

@@ -1,4 +1,4 @@
-"""Money in integers: epsilon, rho and mu^2 in units of 1e-12, delta in units of 1e-30.
+"""Budgets as integers: epsilon, rho and mu^2 in units of 1e-12, delta in units of 1e-30.
 
 Costs round up, caps round down; sums are sums of Python integers, so nothing is lost and nothing overflows.
 """
@@ -18,10 +18,10 @@ DELTA_UNIT = 10**30
 """Units in a delta of one."""
 
 LARGEST = 10**9
-"""No budget parameter is larger: it would be a slip of the keyboard, not a promise."""
+"""Largest budget parameter: a larger one would be a typing error, not a promise."""
 
 Number = int | float | str | Fraction | Decimal
-"""What a budget parameter may be; NumPy's scalars count as the int or float that they print as."""
+"""Types of a budget parameter; NumPy's scalars count as the int or float that they print as."""
 
 _DIGITS = 400
 _INTEGER = re.compile("-?[0-9]+")
@@ -51,12 +51,12 @@ def _fraction(value: object) -> Fraction:
         number = Decimal(str(value))  # the shortest decimal of a Python or NumPy float
     else:
         raise TypeError
-    # an exponent of millions would take for ever to become a fraction
+    # converting a number with an exponent of millions to a fraction would take forever
     return Fraction(number) if abs(number.adjusted()) <= _DIGITS else Fraction(0)
 
 
 def stored_integer(text: object) -> int:
-    """Return what `str` wrote of an integer, and nothing else that `int` would also take.
+    """Read an integer that `str` wrote; other texts that `int` would accept are refused.
 
     Raises:
         ValueError: other text, or thousands of digits.
@@ -67,7 +67,7 @@ def stored_integer(text: object) -> int:
 
 
 def stored_fraction(text: object) -> Fraction:
-    """Return what `str` wrote of a fraction; with an exponent of millions it would take for ever to read.
+    """Read a fraction that `str` wrote; exponents are refused, since one of millions would take forever to read.
 
     Raises:
         ValueError: other text, thousands of digits, or a denominator of zero.

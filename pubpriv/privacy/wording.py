@@ -1,6 +1,6 @@
-"""Guarantees in sentences: what the command line and the report page say of a run, in one place.
+"""Guarantees in sentences, for the command line and the report page.
 
-The sentences say what the budgets' proofs say (`privacy.budgets`), and no more.
+The sentences claim what the proofs of the budgets show (`privacy.budgets`), and no more.
 """
 
 import re
@@ -21,29 +21,29 @@ _NEIGHBOURS_OF_PERSONS = (
 
 
 def for_people(amounts: str) -> str:
-    """Write the amounts in a text with four digits at most: `0.5 rho` for `0.499999999948 rho`; files keep them all.
+    """Round the amounts in a text to four digits: `0.5 rho` for `0.499999999948 rho`; files keep all digits.
 
-    A refusal gives exact amounts, for what fits depends on the last digit.
+    Refusals show exact amounts, because the last digit may decide what fits.
     """
     return _DECIMAL.sub(lambda match: f"{float(match[0]):.4g}", amounts)
 
 
 def left_for_people(left: Amount, cap: Amount) -> Amount:
-    """Return what is left of a cap as people say it: nothing where it is a millionth or less, as rounding leaves it."""
+    """Return the remaining amount for display: zero if it is at most a millionth of the cap, left by rounding."""
     return left if left.main * 10**6 > cap.main else replace(left, main=0)
 
 
 def declared(unit: str) -> str:
-    """Return what one record stands for, and how far that can be relied on: nobody but the owner knows."""
+    """Return the unit in the owner's words, with the remark that it was not checked."""
     return f"{unit}, as declared by the owner, not checked"
 
 
 def neighbours(person: Sequence[str], dated: bool = False) -> str:
-    """Say in what neighbouring tables differ.
+    """Describe how neighbouring tables differ.
 
     Args:
         person: id columns, if the unit is a person.
-        dated: the dataset has periods.
+        dated: whether the dataset has periods.
     """
     if person:
         return _NEIGHBOURS_OF_PERSONS.format(ids=" and ".join(person))
@@ -51,7 +51,7 @@ def neighbours(person: Sequence[str], dated: bool = False) -> str:
 
 
 def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
-    """Return what is promised of a dataset with periods, beside the guarantee of its own cap."""
+    """Return sentences about the promise for periods, in addition to the guarantee of the dataset's own cap."""
     one, text = f"one {terms.unit}", terms.budget.guarantee()["text"]
     by_date = f"a row belongs to the {terms.unit} of its {terms.column}"
     if persons:
@@ -69,11 +69,11 @@ def statement_of_periods(terms: PeriodTerms, period: str | None, persons: bool) 
     """Return the part of a run's privacy statement that is about periods.
 
     Args:
-        terms: of the dataset.
-        period: of the run; None: all rows, which counts in every period.
-        persons: the unit of the dataset is a person.
+        terms: the dataset's terms.
+        period: period of the run; None: all rows, which counts in every period.
+        persons: whether the unit of the dataset is a person.
     """
-    # a waiver of the dataset's cap may come later: what is said of a run does not change
+    # the dataset's cap may be waived later, and the statement of a run must not change then
     kept = {"unit": terms.unit, "column": terms.column, "budget": terms.budget.to_json()}
     return {"period": period, "periods": kept, "promised": period_lines(replace(terms, lifetime=True), persons)}
 
@@ -87,16 +87,16 @@ def guarantee_lines(
     person: Sequence[str] = (),
     dated: bool = False,
 ) -> list[str]:
-    """Return the promise, most general first: of the dataset, of all its runs together, of one run.
+    """Return the lines of the promise: the dataset's unit, then the guarantee of all runs, then that of one run.
 
     Args:
-        dataset: its name.
+        dataset: name of the dataset.
         unit: what one record stands for, as the owner declared it.
-        cap: the guarantee of the dataset's cap; None where no ledger was asked.
-        release_id: of the run.
+        cap: the guarantee of the dataset's cap; None if no ledger was read.
+        release_id: release id of the run.
         allotment: the run's own guarantee.
         person: id columns, if the unit is a person.
-        dated: the dataset has periods.
+        dated: whether the dataset has periods.
     """
     lines = [f"dataset {dataset}, unit: {declared(unit)}; {neighbours(person, dated)}"]
     lines += [] if cap is None else [f"guaranteed for all runs together: {cap}"]
@@ -104,17 +104,17 @@ def guarantee_lines(
 
 
 def _best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]] = ()) -> float | None:
-    """How often somebody at most guesses right which of two equally likely records is in the table.
+    """Bound the probability of guessing right which of two equally likely records is in the table.
 
-    They know every other record, all settings and everything that was released under the guarantee: all answers of
-    one run, or of all runs of a dataset. One half is pure chance; the rest is half the total variation between the
-    two laws of what was released, of which the smallest bound is taken: (epsilon, delta)-DP leaves
-    (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015), and each kind of budget knows more of
+    The attacker knows every other record, all settings and everything that was released under the guarantee: all
+    answers of one run, or of all runs of a dataset. One half is pure chance; the rest is half the total variation
+    between the two laws of the release, for which the smallest bound is used: (epsilon, delta)-DP gives
+    (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015), and each kind of budget adds bounds of
     its own (`Budget.variation_bounds`).
 
     Args:
-        guarantee: as `Budget.guarantee` puts it.
-        charges: of the run, with their noise scales; an epsilon-DP mechanism has none. Of a cap, none are known.
+        guarantee: result of `Budget.guarantee`.
+        charges: charges of the run, with their noise scales; an epsilon-DP mechanism has none. Empty for a cap.
 
     Returns:
         A probability, never below the truth; None for a simulation, which guarantees nothing.
@@ -136,17 +136,17 @@ def plain_words(
     cap: Mapping[str, Any] | None = None,
     person: Sequence[str] = (),
 ) -> list[str]:
-    """Say what the guarantee means, for somebody who never heard of differential privacy; empty for a simulation.
+    """Explain the guarantee to somebody who never heard of differential privacy; empty for a simulation.
 
-    A run's guarantee covers what the run computed, *given* its settings and all that other runs published: the
-    budget it was given, or that it was started at all, may follow from their answers. What shows other runs is
-    covered by the guarantee of the dataset's cap alone (`docs/privacy.md`, 7).
+    A run's guarantee covers what the run computed, *given* its settings and everything that other runs published: its
+    budget, or that it was started at all, may follow from their answers. A page that shows other runs is covered only
+    by the guarantee of the dataset's cap (`docs/privacy.md`, 7).
 
     Args:
         unit: what one record stands for, as the owner declared it.
-        guarantee: of the run.
-        charges: of the run.
-        cap: the guarantee of the dataset's cap, where other runs are shown beside this one.
+        guarantee: the run's guarantee.
+        charges: charges of the run.
+        cap: the guarantee of the dataset's cap, if other runs are shown too.
         person: id columns, if the unit is a person.
     """
     guess = _best_guess(guarantee, charges)
@@ -171,39 +171,39 @@ def plain_words(
 def guess_in_short(
     guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]], cap: Mapping[str, Any] | None = None
 ) -> str:
-    """Say the figure of `plain_words` in a line, that of the cap where other runs are shown; empty for a simulation."""
+    """Return the figure of `plain_words` in one line, for the cap if other runs are shown; empty for a simulation."""
     guess = _best_guess(guarantee, charges) if cap is None else _best_guess(cap)
     if guess is None:
         return ""
     return (
-        "Who knows all else in the table, and holds two possibilities for equally likely, finds the right one with a "
-        f"probability of at most {_rounded_up(guess)}; 50% is chance."
+        "Somebody who knows everything else in the table, and considers two possibilities equally likely, finds the "
+        f"right one with a probability of at most {_rounded_up(guess)}; 50% is chance."
     )
 
 
 def _attacked(by_this: str, by_all: str | None) -> list[str]:
-    """How often an attacker is right at most: with all that is shown, and with what this release adds to that."""
+    """Sentences on how often an attacker can be right: from everything shown, and from this release alone."""
     alone = (
         "Suppose that somebody knows every other record, all settings of this release and everything that other "
-        "releases have published, and that after all of that one record could still be either of two, as likely as "
-        "each other. The numbers of this release then let them pick the right one with a probability of at most "
+        "releases have published, and that one record could then still be either of two, which are equally likely. "
+        "The numbers of this release let them pick the right one with a probability of at most "
         f"{by_this}; 50% would be pure chance."
     )
     if by_all is None:
         return [alone]
     together = (
         "Suppose that somebody knows every other record, all settings and everything on this page, and that without "
-        "any release one record could be either of two, as likely as each other. They can pick the right one with a "
+        "any release one record could be either of two, which are equally likely. They can pick the right one with a "
         f"probability of at most {by_all}; 50% would be pure chance. This is the figure of the dataset's whole budget, "
         "as it is now: the page shows what other releases spent, which may follow from their answers."
     )
     share = (
-        "The numbers of this release have a share of that: to somebody for whom the two are as likely as each other "
-        f"after all other releases, its settings among what they know, they give at most {by_this}."
+        "The numbers of this release account for a part of that: to somebody who knows all other releases and the "
+        f"settings of this one, and still considers the two equally likely, they give at most {by_this}."
     )
     return [together, share]
 
 
 def _rounded_up(share: float) -> str:
-    """A percentage that is not below the share."""
+    """The share as a percentage, rounded up."""
     return f"{ceil(share * 1000) / 10:.1f}%" if share < 0.999 else "100%"

@@ -1,4 +1,4 @@
-"""What is released and what is done with it: estimates and their files, the page, comparisons, synthetic rows.
+"""Released estimates and their uses: files, the report page, comparisons, synthetic rows.
 
-Everything here starts from released numbers, public rows and prices, so nothing of it costs privacy.
+Everything here is computed from released numbers, public rows and prices, so nothing costs privacy.
 """

@@ -1,4 +1,4 @@
-"""How a release shows itself in Python: one line, a table of a notebook, a frame, intervals, a summary."""
+"""Views of a release in Python: one line, a table in a notebook, a frame, intervals, a summary."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_ROWS = 40
-"""Numbers that a notebook shows at most: of more, so many, and it says how many there are."""
+"""Most numbers that a notebook shows; if there are more, it says how many."""
 
 
 class Shown(ABC):
-    """What every estimate shows of itself, from its numbers and its statement. Nothing here costs privacy."""
+    """Base class with the views of an estimate, from its numbers and its statement. Nothing here costs privacy."""
 
     columns: tuple[str, ...]
     converged: bool
@@ -27,21 +27,21 @@ class Shown(ABC):
     @property
     @abstractmethod
     def estimand(self) -> str:
-        """Say in words what was estimated, as in `mean and covariance of the table itself`."""
+        """What was estimated, in words: `mean and covariance of the table itself`."""
 
     @property
     @abstractmethod
     def of_whom(self) -> str:
-        """Name the release."""
+        """Name of the release, for titles."""
 
     @property
     def n_components(self) -> int | None:
-        """Count the components of the release; None if it has none."""
+        """Number of components of the release; None if it has none."""
         return None
 
     @abstractmethod
     def numbers(self) -> tuple[Number, ...]:
-        """Every released number once."""
+        """Return every released number once."""
 
     def __repr__(self) -> str:
         many = "" if self.n_components is None else f"{self.n_components} components of "
@@ -49,22 +49,22 @@ class Shown(ABC):
         return f"{type(self).__name__}({many}{', '.join(self.columns)}; {self.of_whom}{flag})"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Give a row for each released number: what it is, its value, and its standard errors by source.
+        """Return a frame with a row for each released number: its name, its value, and its standard errors by source.
 
-        The column `error` is that of all sources together; a weight has no `column`, a mean no `other_column`.
+        The column `error` is for all sources together; a weight has no `column`, a mean no `other_column`.
         """
         import pandas as pd
 
         return pd.DataFrame([asdict(number) | {"error": number.error} for number in self.numbers()])
 
     def interval(self, level: float = 0.95) -> "pd.DataFrame":
-        """Give `to_frame` with the bounds `low` and `high` of an interval for each number by itself.
+        """Return `to_frame` with the bounds `low` and `high` of an interval for each number by itself.
 
-        The errors are taken for those of a normal variable, as the page does; no bound is cut where a number could not
-        lie, and `docs/privacy.md` and the warnings of the release say what errors do not cover.
+        Intervals assume normal errors, as on the page, and are not cut at impossible values. `docs/privacy.md` and the
+        warnings of the release say what the errors do not cover.
 
         Args:
-            level: how often such an interval holds what is estimated, above 0 and below 1.
+            level: probability that such an interval contains the true value, between 0 and 1.
 
         Raises:
             InvalidInput: another level.
@@ -78,7 +78,7 @@ class Shown(ABC):
         return frame.assign(low=frame["value"] - half, high=frame["value"] + half)
 
     def summary(self) -> str:
-        """Tell in a few lines what it is, what is promised, what was found, and what to beware of."""
+        """Describe the release in a few lines: what it is, its guarantee, its main numbers and its warnings."""
         lines = [
             f"{self.of_whom}: {self.estimand}",
             f"privacy: {self.privacy.get('guarantee', {}).get('text', 'not stated')}",
@@ -88,7 +88,7 @@ class Shown(ABC):
         return "\n".join([*lines, *(f"warning: {text}" for text in self.diagnostics.get("warnings", []))])
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook; names are other people's text, so they are escaped."""
+        """Show the release in a notebook; names are other people's text, so they are escaped."""
         main = self._main_numbers()
         rows = "".join(
             f"<tr><td>{escape(_named(number))}</td><td>{number.value:.6g}</td><td>&plusmn; {number.error:.2g}</td></tr>"
@@ -105,7 +105,7 @@ class Shown(ABC):
         )
 
     def _main_numbers(self) -> list[Number]:
-        """List weights, means and standard deviations; covariances are for the frame."""
+        """Weights, means and standard deviations; covariances are only in the frame."""
         deviations = [number.deviation() if number.is_variance else number for number in self.numbers()]
         return [number for number in deviations if number.quantity != "covariance"]
 

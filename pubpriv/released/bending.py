@@ -1,7 +1,7 @@
-"""Columns as they can be: no negative fares, whole visits. A Gaussian knows neither, so drawn values are bent to it.
+"""Limits of columns, such as fares that are not negative or whole visits, to which drawn values are bent.
 
-A value is rounded to the nearest multiple of its column's step, and set to the nearest one within the bounds. That
-moves means and spreads away from the release, so what was bent, and by how much, is reported.
+A Gaussian does not respect such limits. A value is rounded to the nearest multiple of its column's step, and moved to
+the nearest one within the bounds. That moves means and spreads away from the release, so its effect is reported.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from pubpriv.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Limits:
-    """Where values of a column may lie.
+    """Bounds and step of a column's values.
 
     Attributes:
-        low, high: none is below or above; infinite where there is no bound.
+        low, high: smallest and largest value; infinite if there is no bound.
         step: values are whole multiples of it; None: any number.
 
     Raises:
-        InvalidInput: no value would be left.
+        InvalidInput: no value satisfies the limits.
     """
 
     low: float = -inf
@@ -39,10 +39,10 @@ class Limits:
 
     @classmethod
     def of_public(cls, values: np.ndarray) -> "Limits":
-        """Take from public values (m,) what holds for every one of them: a sign, and whole numbers.
+        """Derive limits that all public values (m,) satisfy: a sign, and whole numbers.
 
-        The smallest and the largest are bounds only where there are just two values, as of yes and no: of others, rows
-        that nobody has seen lie beyond.
+        The smallest and the largest value become bounds only if there are just two values, as for yes and no: in other
+        columns, unseen rows may lie beyond them.
         """
         low, high = float(values.min()), float(values.max())
         whole = bool((values == np.round(values)).all())
@@ -53,16 +53,16 @@ class Limits:
 
     @property
     def whole(self) -> bool:
-        """Tell whether every value is a whole number."""
+        """Whether every value is a whole number."""
         return self.step is not None and self.step.is_integer()
 
     def bend(self, values: np.ndarray) -> np.ndarray:
-        """Return values (m,) moved to the nearest that may be."""
+        """Return values (m,) moved to the nearest allowed ones."""
         stepped = values if self.step is None else np.round(values / self.step) * self.step
         return np.clip(stepped, *self._ends)
 
     def describe(self) -> str:
-        """Say it in words: `from 0 up, in steps of 1`."""
+        """Describe the limits in words: `from 0 up, in steps of 1`."""
         low, high = isfinite(self.low), isfinite(self.high)
         where = f"from {self.low:g} to {self.high:g}" if low and high else ""
         where = where or (f"from {self.low:g} up" if low else f"up to {self.high:g}" if high else "")
@@ -72,7 +72,7 @@ class Limits:
 
     @property
     def _ends(self) -> tuple[float, float]:
-        """The lowest and the highest value that may be."""
+        """The lowest and the highest allowed value."""
         if self.step is None:
             return self.low, self.high
         low = ceil(self.low / self.step) * self.step if isfinite(self.low) else self.low
@@ -80,13 +80,13 @@ class Limits:
 
 
 class Bent:
-    """What became of a column's drawn values.
+    """The effect of bending on a column's drawn values.
 
     Attributes:
-        column: its name.
-        limits: that they were bent to.
-        rows: how many were drawn.
-        below, above: how many lay beyond a bound.
+        column: name of the column.
+        limits: its limits.
+        rows: number of drawn values.
+        below, above: number of values beyond a bound.
     """
 
     def __init__(self, column: str, limits: Limits) -> None:
@@ -95,7 +95,7 @@ class Bent:
         self._drawn, self._kept = np.zeros(2), np.zeros(2)
 
     def bend(self, values: np.ndarray) -> np.ndarray:
-        """Return values (m,) bent, and keep count."""
+        """Return bent values (m,), and count them."""
         bent = self.limits.bend(values)
         self.rows += len(values)
         self.below += int((values < self.limits.low).sum())
@@ -105,7 +105,7 @@ class Bent:
         return bent
 
     def describe(self) -> str:
-        """Say in a sentence what was moved, and what that did to mean and standard deviation."""
+        """Describe in a sentence what was moved, and the effect on mean and standard deviation."""
         (mean, sd), (new_mean, new_sd) = (self._moments(sums) for sums in (self._drawn, self._kept))
         beyond = (self.below + self.above) / max(self.rows, 1)
         return (

@@ -1,11 +1,11 @@
-"""What changed between two releases, and what of it the noise of privacy alone would explain.
+"""Compare two releases: what changed, and which differences privacy noise alone would explain.
 
-Each released number is compared with its counterpart in units of two standard deviations of the difference: one
-by the privacy noise alone, which is known exactly, one by noise and sampling together. Where many numbers are
-compared some differ by chance, so a difference counts only beyond Bonferroni's threshold: of two releases of one
-unchanged law, not more than one in twenty comparisons says that anything changed.
+The difference of each released number is expressed in two units: the standard deviation from privacy noise alone,
+which is known exactly, and that from noise and sampling together. If many numbers are compared, some differ by chance,
+so a difference counts only beyond Bonferroni's threshold: for two releases of one unchanged law, at most one comparison
+in twenty reports any change.
 
-Released numbers go in, so a comparison costs no privacy.
+Only released numbers are used, so a comparison costs no privacy.
 """
 
 from dataclasses import asdict, dataclass
@@ -19,10 +19,10 @@ from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Number, by_component, of_all, of_columns, of_quantity
 
 _LEVEL = 0.05
-"""Chance that two releases of one unchanged law are said to differ anywhere."""
+"""Probability that any change is reported for two releases of one unchanged law."""
 
 _FAR = 3.0
-"""Components whose means are more standard deviations apart than this may be different ones."""
+"""Matched components with means further apart than this, in standard deviations, may be different ones."""
 
 _NOISE, _SAMPLING, _CHANGED = "noise alone explains it", "noise and sampling explain it", "changed"
 
@@ -33,14 +33,14 @@ class Difference:
 
     Attributes:
         quantity: weight, mean, sd (standard deviation of a column) or covariance.
-        column, other_column: of the data; None for a weight.
-        component: in the first release; None where there are no components.
-        first, second: the number.
-        noise: standard deviation of the difference by privacy noise alone.
-        error: that by noise, sampling and clipping.
+        column, other_column: columns of the data; None for a weight.
+        component: component in the first release; None if there are no components.
+        first, second: the number in each release.
+        noise: standard deviation of the difference from privacy noise alone.
+        error: standard deviation from noise, sampling and clipping.
         noises, errors: the difference in these units.
         verdict: in words: noise alone explains it, or noise and sampling do, or it changed.
-        group: of which rows; None: of all.
+        group: group of rows; None: all rows.
     """
 
     quantity: str
@@ -58,13 +58,13 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """Second less first."""
+        """Second minus first."""
         return self.second - self.first
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Components taken for the same: numbers from 1, and the distance of their means in standard deviations."""
+    """Matched components: numbers from 1, and the distance of their means in standard deviations."""
 
     first: int
     second: int
@@ -73,16 +73,16 @@ class _Pair:
 
 @dataclass(frozen=True)
 class Drift:
-    """What `compare` finds.
+    """Result of `compare`.
 
     Attributes:
-        kind: of both releases.
-        columns: of both releases.
-        threshold: in standard deviations; beyond it a difference is no chance.
-        differences: of all numbers.
-        pairs: matched components; empty where there are none.
+        kind: kind of both releases.
+        columns: columns of both releases.
+        threshold: in standard deviations; a difference beyond it is not chance.
+        differences: differences of all numbers.
+        pairs: matched components; empty if there are no components.
         only_first, only_second: components without a counterpart.
-        notes: what to know before concluding anything.
+        notes: remarks to read before drawing conclusions.
     """
 
     kind: str
@@ -96,24 +96,24 @@ class Drift:
 
     @property
     def changed(self) -> int:
-        """Count the numbers that changed."""
+        """Number of numbers that changed."""
         return self._counted(_CHANGED)
 
     @property
     def explained_by_noise(self) -> int:
-        """Count the numbers whose difference the privacy noise alone explains."""
+        """Number of numbers whose difference privacy noise alone explains."""
         return self._counted(_NOISE)
 
     @property
     def explained_by_noise_and_sampling(self) -> int:
-        """Count the numbers whose difference both together explain, and noise alone does not."""
+        """Number of numbers whose difference both together explain, but noise alone does not."""
         return self._counted(_SAMPLING)
 
     def _counted(self, verdict: str) -> int:
         return sum(difference.verdict == verdict for difference in self.differences)
 
     def to_json(self) -> dict[str, Any]:
-        """Turn it into plain data."""
+        """Return plain data."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),
@@ -160,10 +160,10 @@ def compare(first: Estimate, second: Estimate) -> Drift:
 
 
 def _match(first: MixtureEstimate, second: MixtureEstimate) -> tuple[_Pair, ...]:
-    """Components of two mixtures that belong together: the assignment with the least sum of squared distances.
+    """Match components of two mixtures: the assignment with the least sum of squared distances.
 
-    A distance is Mahalanobis': between means, under the mean of both covariances. Of the larger mixture some
-    components stay alone.
+    Distances are Mahalanobis distances of means, under the mean of both covariances. In the larger mixture some
+    components have no counterpart.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -187,7 +187,7 @@ def _distance(first: MixtureEstimate, i: int, second: MixtureEstimate, j: int) -
 def _check(first: Estimate, second: Estimate) -> None:
     for number, estimate in (("first", first), ("second", second)):
         if estimate.provenance.get("dataset") is None:
-            raise InvalidInput(f"the {number} model is a simulation: its noise is no release's, so it is not compared")
+            raise InvalidInput(f"the {number} model is a simulation, without a release's noise: it is not compared")
     if first.kind != second.kind:
         raise InvalidInput(f"a {first.kind} and a {second.kind} cannot be compared: give two releases of one kind")
     if set(first.columns) != set(second.columns):
@@ -209,7 +209,7 @@ def _check(first: Estimate, second: Estimate) -> None:
 
 
 def _compared(estimate: Estimate) -> dict[int | None, list[Number]]:
-    """What is compared of each component: deviations in place of variances, before covariances of pairs."""
+    """Numbers to compare, by component: standard deviations instead of variances, then covariances of pairs."""
     return {component: _without_variances(part) for component, part in by_component(of_all(estimate.numbers())).items()}
 
 
@@ -219,7 +219,7 @@ def _without_variances(numbers: list[Number]) -> list[Number]:
 
 
 def _of_groups(first: Estimate, second: Estimate) -> list[tuple[Number, Number]]:
-    """Numbers of the groups that both releases have, but for weights, whose components need not be the same ones."""
+    """Pairs of numbers of groups in both releases, without weights, since components need not be the same."""
     if first.groups is None or second.groups is None or first.groups.by != second.groups.by:
         return []
     found = []
@@ -249,14 +249,14 @@ def _units(apart: float, sd: float) -> float:
 
 
 def _threshold(comparisons: int) -> float:
-    """Bonferroni's: a standard normal is beyond it, on either side, with probability _LEVEL / comparisons."""
+    """Bonferroni's threshold: a standard normal exceeds it, on either side, with probability _LEVEL / comparisons."""
     from scipy.special import ndtri
 
     return float(-ndtri(_LEVEL / (2 * max(1, comparisons))))
 
 
 def _groups_alone(*releases: Estimate) -> list[str]:
-    """Groups of which only one release knows."""
+    """Note about groups that only one release has."""
     names = [{group.name for group in release.groups.each} if release.groups else set() for release in releases]
     alone = ", ".join(sorted(names[0] ^ names[1]))
     return [f"groups that only one of the releases has are not compared: {alone}"] if alone else []
@@ -268,26 +268,26 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
         notes.append("both are the same release: their noise is the same, so nothing differs by chance")
     for number, estimate in (("first", first), ("second", second)):
         if not estimate.converged:
-            notes.append(f"the {number} release did not converge: its numbers and errors are not to be trusted")
+            notes.append(f"the {number} release did not converge: do not trust its numbers and errors")
     for name in ("dataset", "method"):
         a, b = (e.provenance.get(name, getattr(e, name, None)) for e in (first, second))
         if a != b:
-            notes.append(f"the releases are of different {name}s ({a}, {b}): that may be all the difference")
+            notes.append(f"the releases are of different {name}s ({a}, {b}): that alone may explain the differences")
     if first.target != second.target and first.target and second.target:
         notes.append(
             f"the releases have different targets ({first.target}: {first.estimand}; {second.target}: "
-            f"{second.estimand}): of rows that are not Gaussian these are different numbers, and that may be all the "
-            "difference"
+            f"{second.estimand}): if rows are not Gaussian these are different numbers, and that alone may explain "
+            "the differences"
         )
     shapes = [e.diagnostics.get("covariance_type", "full") for e in (first, second)]
     if shapes[0] != shapes[1]:
         notes.append(
-            f"covariances are {shapes[0]} in the first and {shapes[1]} in the second: spreads differ by that alone"
+            f"covariances are {shapes[0]} in the first and {shapes[1]} in the second: that alone makes spreads differ"
         )
     if first.n_components != second.n_components:
         notes.append(
-            f"the first has {first.n_components} components and the second {second.n_components}: some stay alone, and "
-            "numbers of the others move because rows are divided differently"
+            f"the first has {first.n_components} components and the second {second.n_components}: some have no "
+            "counterpart, and numbers of the others move because rows are divided differently"
         )
     notes += _groups_alone(first, second)
     notes += [
@@ -300,7 +300,7 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
     (whose, earlier, persons), (other, later, _) = facts
     if whose != other or persons or not earlier or not later or earlier == later:  # else no row is in both
         notes.append(
-            "sampling errors are those of two tables with no record in common; where records stay from one to the "
-            "other, less differs by chance than is said here"
+            "sampling errors are those of two tables with no record in common; if the tables share records, less "
+            "differs by chance than is said here"
         )
     return tuple(notes)

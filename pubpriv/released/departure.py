@@ -1,4 +1,4 @@
-"""How far a released law lies from the public rows that helped: total variation, and what few rows explain of it."""
+"""Total variation between a released law and the public rows, and the part that a small number of rows explains."""
 
 from math import isfinite, sqrt
 
@@ -17,30 +17,30 @@ def of_rows(rows: np.ndarray) -> Mixture:
 
 
 def departure(released: Mixture, public: Mixture, m: int) -> dict[str, dict[str, float]]:
-    """Return how far the released law is from the law of the public rows, in total variation, for the diagnostics.
+    """Return the total variation distance of the released law from that of the public rows, for the diagnostics.
 
     Args:
-        released: of k components.
-        public: fitted to the public rows alone, of as many components in the same coordinates.
-        m: public rows.
+        released: the released law, with k components.
+        public: a law fitted to the public rows alone, with as many components in the same coordinates.
+        m: number of public rows.
 
     Returns:
-        `distance_from_public_rows`: bounds of the distance of two Gaussians, `least` and `most`, for the pair of
-        components that is furthest apart, where those are paired whose means are nearest; and `of_few_rows`, what
-        `most` is about when the public rows are a sample of the released law. A Gaussian in d columns has
+        `distance_from_public_rows`: bounds `least` and `most` of the distance of two Gaussians, for the pair of
+        components that is furthest apart, after pairing components with the nearest means; and `of_few_rows`, the
+        approximate value of `most` if the public rows are a sample of the released law. A Gaussian in d columns has
         p = d (d + 3) / 2 parameters: the divergence to its estimate from m rows is about p / (2 m), and by Pinsker's
-        inequality the distance at most sqrt(p / (4 m)). Three digits: the last bits differ between machines.
-        Nothing, if a covariance is singular.
+        inequality the distance at most sqrt(p / (4 m)). Rounded to three digits, since last bits differ between
+        machines. {} if a covariance is singular.
 
-    Privacy: none is spent: released numbers and public rows go in.
+    Privacy: none is spent; only released numbers and public rows are used.
     """
     (_, means, covariances), (weights, others, spreads) = released.arrays, public.arrays
     d = means.shape[1]
     try:
-        with np.errstate(all="ignore"):  # of laws that are hopelessly far apart, or nearly singular
+        with np.errstate(all="ignore"):  # laws may be extremely far apart, or nearly singular
             pairs = enumerate(_nearest(means, covariances, others))
             bounds = [total_variation(means[i], covariances[i], others[j], spreads[j]) for i, j in pairs]
-    except (ValueError, np.linalg.LinAlgError):  # `InvalidInput` is one
+    except (ValueError, np.linalg.LinAlgError):  # includes `InvalidInput`
         return {}
     rows = np.maximum(m * weights / weights.sum(), 1.0)
     found = {
@@ -54,7 +54,7 @@ def departure(released: Mixture, public: Mixture, m: int) -> dict[str, dict[str,
 
 
 def _nearest(means: np.ndarray, covariances: np.ndarray, others: np.ndarray) -> list[int]:
-    """Give each of the means (k, d) one of the others, so that all distances together are least."""
+    """Match each of the means (k, d) with one of the others, so that the sum of distances is least."""
     if len(means) == 1:
         return [0]
     from scipy.optimize import linear_sum_assignment

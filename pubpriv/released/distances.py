@@ -1,13 +1,13 @@
-"""How far two Gaussians, or two Gaussian mixtures, lie apart: pure functions of public or released numbers.
+"""Distances of two Gaussians or two Gaussian mixtures: pure functions of public or released numbers.
 
 | function | what it is | source |
 |---|---|---|
 | `total_variation` | bounds of d_TV(N(mu_1, Sigma_1), N(mu_2, Sigma_2)), which has no closed form | see there |
 | `dist_gmm` | bounds of dist_GMM | Arbas, Ashtiani and Liaw 2023, Definition 1.4 |
 | `dist_param` | dist_PARAM, exact | the same, equations (1) and (2) |
-| `_bottleneck_matching` | the permutation of both: least largest cost, in polynomial time | the same, section 2 |
+| `_bottleneck_matching` | the permutation for both: smallest maximum cost, in polynomial time | the same, section 2 |
 
-Nothing here looks at rows, so nothing here costs privacy.
+Nothing here uses rows, so nothing costs privacy.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _Component = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class _Between:
-    """A number that is known to lie in [lower, upper]."""
+    """Bounds of a number."""
 
     lower: float
     upper: float
@@ -50,9 +50,9 @@ def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: A
     lie apart most. For equal covariances that line is all there is, and the lower bound is the distance.
 
     Args:
-        mean_1: (d,), of the first.
+        mean_1: (d,), mean of the first.
         covariance_1: (d, d), symmetric and positive definite.
-        mean_2: (d,), of the second.
+        mean_2: (d,), mean of the second.
         covariance_2: (d, d), symmetric and positive definite.
 
     Raises:
@@ -63,7 +63,7 @@ def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: A
 
 
 def dist_gmm(first: Any, second: Any) -> _Between:
-    """Return bounds of dist_GMM: least over permutations of the largest weight difference or total variation distance.
+    """Return bounds of dist_GMM: minimum over permutations of the largest weight difference or total variation.
 
     Both bounds are exact minima over permutations, of the bounds of `total_variation`.
 
@@ -82,7 +82,7 @@ def dist_gmm(first: Any, second: Any) -> _Between:
 
 
 def dist_param(first: Any, second: Any) -> float:
-    """Return dist_PARAM: least over permutations of the largest difference of weights, means or covariances.
+    """Return dist_PARAM: minimum over permutations of the largest difference of weights, means or covariances.
 
     Means differ by the larger of their two Mahalanobis distances, covariances by the larger of
     |Sigma_1^(1/2) Sigma_2^(-1) Sigma_1^(1/2) - I|_F and the same with 1 and 2 exchanged.
@@ -100,7 +100,7 @@ def dist_param(first: Any, second: Any) -> float:
 
 
 def _bottleneck_matching(costs: Any) -> _Matching:
-    """The perfect matching whose largest cost is least: binary search over the sorted costs (lemma 3.2 of the paper).
+    """Perfect matching with the smallest maximum cost: binary search over the sorted costs (lemma 3.2 of the paper).
 
     Args:
         costs: (k, k), k >= 1.
@@ -127,7 +127,7 @@ def _bottleneck_matching(costs: Any) -> _Matching:
 
 
 def _apart(mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, covariance_2: np.ndarray) -> _Between:
-    with np.errstate(over="ignore", invalid="ignore"):  # of Gaussians that are hopelessly far apart
+    with np.errstate(over="ignore", invalid="ignore"):  # Gaussians may be extremely far apart
         return _bounds(*_relative(mean_1, covariance_1, mean_2, covariance_2))
 
 
@@ -154,7 +154,7 @@ def _bounds(shift: np.ndarray, values: np.ndarray) -> _Between:
 
 
 def _on_lines(shift: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Tell the distance of N(0, 1) and N(shift, values), one by one, or a little less where rounding moves a crossing.
+    """Distances of N(0, 1) and N(shift, values), one by one, or slightly less if rounding moves a crossing.
 
     The densities cross where (1 - values) x^2 - 2 shift x + shift^2 + values log(values) = 0; the difference of
     the two probabilities of *any* interval is a lower bound, so the crossings need not be exact.
@@ -184,9 +184,9 @@ def _relative(
     mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, covariance_2: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(shift (d,), values (d,)): coordinates in which the first is N(0, I), the second N(shift, diag(values))."""
-    # not `scipy.linalg.eigh`: its import takes a fresh process a third of what all its libraries take
+    # not `scipy.linalg.eigh`: importing it adds a third to the import time of a fresh process
     try:
-        units = np.sqrt(np.diag(covariance_1))  # of columns, which may differ by factors that drown all digits
+        units = np.sqrt(np.diag(covariance_1))  # columns may have very different units
         inverse = np.linalg.inv(np.linalg.cholesky(covariance_1 / units / units[:, None])) / units
         values, vectors = np.linalg.eigh(inverse @ covariance_2 @ inverse.T)
     except np.linalg.LinAlgError:

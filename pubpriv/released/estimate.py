@@ -1,4 +1,4 @@
-"""What every released estimate says beside its numbers, and how it is written to a file."""
+"""Base class of released estimates: facts that all of them have, and their files."""
 
 import json
 import os
@@ -29,38 +29,38 @@ if TYPE_CHECKING:
 
 _FACTS = ("dataset", "release_id", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
-"""What the provenance and the privacy statement of a whole model hold, at least."""
+"""Fields that the provenance and the privacy statement of a complete model must have."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Estimate(Shown):
-    """What every released estimate says beside its numbers, and its file.
+    """Base class of released estimates, with everything except the numbers themselves.
 
     Attributes:
         columns: names of the d columns.
-        method: which pipeline made it.
-        converged: False if the estimate is to be mistrusted; `diagnostics` says why.
-        standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, where it is
-            known, "clipping", in the data's own units.
+        method: name of the pipeline.
+        converged: False if the estimate should not be trusted; `diagnostics` says why.
+        standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, if known, "clipping", in the
+            data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
-        provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created. Where the
-            unit is a person, persons, counted_rows, rows_per_person and target replace n_private; where it is of
-            the rows of one period, counted_rows and period do.
-        diagnostics: public facts of the run.
-        public: of the public rows that helped, what the page draws; see `pubpriv.released.histograms`.
-        target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
-            or where an older version wrote the file.
+        provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created. If the unit
+            is a person, persons, counted_rows, rows_per_person and target replace n_private; if the run is for one
+            period, counted_rows and period do.
+        diagnostics: public facts about the run.
+        public: outline of the public rows for the page; see `pubpriv.released.histograms`.
+        target: which quantity was estimated, one of `targets`; None if there is only one, or in files of older
+            versions.
         groups: estimates of groups of rows, if there are any.
     """
 
     format: ClassVar[int] = 1
-    """Format of the model file: a version reads its own and older ones."""
+    """Format number of the model file; a version reads its own format and older ones."""
 
     kind: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]]
-    """What each part of the model file holds: names of parts, which are properties too, and `QUANTITIES`."""
+    """Parts of the model file, which are also properties, each with its quantity (`QUANTITIES`)."""
     targets: ClassVar[Mapping[str, str]] = {}
-    """What an estimate of this kind may be of, in words; empty where nothing else could be meant."""
+    """Possible targets of this kind of estimate, described in words; empty if there is only one."""
 
     columns: tuple[str, ...]
     method: str
@@ -75,34 +75,34 @@ class Estimate(Shown):
 
     @property
     def law(self) -> "Mixture | None":
-        """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
+        """The released law of a row, as a mixture (a Gaussian has one component); None if no law was released."""
         return None
 
     @property
     def subject(self) -> str:
-        """What was released, in a few words: `the mean of 3 columns`."""
+        """The released quantity in a few words: `the mean of 3 columns`."""
         return f"the {self.kind} of {counted(len(self.columns), 'column')}"
 
     @property
     def is_simulation(self) -> bool:
-        """Tell whether it was made from rows in memory, so that nothing about it is private."""
+        """Whether it was made by a simulation, so that nothing about it is private."""
         return self.provenance.get("dataset") is None or "epsilon" not in self.privacy["guarantee"]
 
     @property
     def of_whom(self) -> str:
-        """Name the release, as in `visits, release 2026-11`, or say that it is a simulation."""
+        """Name of the release, as `visits, release 2026-11`, or that it is a simulation."""
         facts = self.provenance
         return "a simulation" if self.is_simulation else f"{facts['dataset']}, release {facts['release_id']}"
 
     @property
     def counted(self) -> str:
-        """How many records or persons it is of: `12,000`, or `about 5,290` where the number is private."""
+        """Number of records or persons: `12,000`, or `about 5,290` if the number is private."""
         released = self.provenance.get("persons", self.provenance.get("counted_rows"))
         return f"{self.provenance['n_private']:,}" if released is None else f"about {released['estimate']:,}"
 
     @property
     def counted_as(self) -> str:
-        """What was counted: `records`, or `persons`, with how their rows count."""
+        """What `counted` counts: `records`, or `persons` and how their rows count."""
         most = self.provenance.get("rows_per_person")
         period = self.provenance.get("period")
         if most is None:
@@ -110,10 +110,10 @@ class Estimate(Shown):
         return "persons, each counted once" if most == 1 else f"persons, {most} rows of each counted in full"
 
     def check_public(self, public: "PublicTable | None") -> None:
-        """Check that public rows are those that the release was made with.
+        """Check that these are the public rows with which the release was made.
 
         Raises:
-            InvalidInput: they are others.
+            InvalidInput: they are other rows.
         """
         if public is not None and public.sha256 != self.provenance["public_sha256"]:
             raise InvalidInput(
@@ -122,10 +122,10 @@ class Estimate(Shown):
             )
 
     def check_whole(self) -> None:
-        """Check that what was read from a file has every number with its errors, and says where it comes from.
+        """Check that an estimate from a file has all numbers with their errors, and its provenance and statement.
 
         Raises:
-            InvalidInput: it does not: somebody edited the file, or lost part of it.
+            InvalidInput: something is missing or impossible: the file was edited or damaged.
         """
         lacking = next(self._lacking(), None)
         if lacking is not None:
@@ -134,11 +134,11 @@ class Estimate(Shown):
             )
 
     def parts(self) -> dict[str, np.ndarray]:
-        """Return the estimate itself as arrays, by the names that they have in a model file."""
+        """Return the numbers as arrays, by their names in a model file."""
         return {name: np.asarray(getattr(self, name), dtype=float) for name in self.quantities}
 
     def _lacking(self) -> Iterator[str]:
-        """Say in words what is missing or cannot be; nothing, if all is there."""
+        """Yield descriptions of everything that is missing or impossible."""
         for name, values in self.parts().items():
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
             given = errors if isinstance(errors, Mapping) else {}
@@ -170,7 +170,7 @@ class Estimate(Shown):
     def numbers(self) -> tuple[Number, ...]:
         """Return every released number once, with its errors: a covariance in the order of its columns.
 
-        Components follow each other; in each come weight, means and covariances. What groups have comes last.
+        Order: components one after the other, in each weight, means and covariances; numbers of groups last.
         """
         return *self._rows(), *(() if self.groups is None else self.groups.numbers(self.columns))
 
@@ -186,13 +186,13 @@ class Estimate(Shown):
                     yield Number.at((quantity, j + 1 if several else None, column, other), value, errors)
 
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
-        """Stack a part and its errors by all sources, components first; errors that the release lacks are zero."""
+        """Stack a part and its errors by source, components first; missing errors are zero."""
         errors = {source: np.zeros(values.shape) for source in OPTIONAL} | dict(self.standard_errors[name])
         arrays = [values, *(np.asarray(errors[source], dtype=float) for source in SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     def of_group(self, name: str) -> Self:
-        """Return the release of one of its groups alone, to show, to convert or to draw rows from; it costs nothing.
+        """Return one group as an estimate of its own, to show, to convert or to draw rows from; it costs nothing.
 
         Raises:
             InvalidInput: the release has no such group.
@@ -208,14 +208,14 @@ class Estimate(Shown):
         """Return fields of the class from the numbers of a group, for kinds that may have groups.
 
         Raises:
-            InvalidInput: this kind has none.
+            InvalidInput: this kind has no groups.
         """
         raise InvalidInput(f"a released {self.kind} has no groups")
 
     @classmethod
     @abstractmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields of the class from the parts in a model file."""
+        """Read fields of the class from the parts in a model file."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the model file as plain data."""
@@ -238,7 +238,7 @@ class Estimate(Shown):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return what `to_json` wrote."""
+        """Read what `to_json` wrote."""
         return cls(
             **cls.read_parts(data),
             columns=tuple(data["columns"]),
@@ -249,16 +249,16 @@ class Estimate(Shown):
             provenance=data["provenance"],
             diagnostics=data["diagnostics"],
             public=data.get("public", {}),
-            # older files have it among the diagnostics
+            # in older files it is in the diagnostics
             target=data.get("target", data["diagnostics"].get("target")),
             groups=Groups.from_json(data["groups"]) if "groups" in data else None,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file atomically: readers see the old file or the whole new one.
+        """Write the model file atomically: readers see the old file or the complete new one.
 
         Raises:
-            InvalidInput: a folder has that name.
+            InvalidInput: the path is a folder.
         """
         if Path(path).is_dir():
             raise InvalidInput(f"{os.fspath(path)} is a folder: name a file in it, {Path(path, 'model.json')} say")
@@ -266,9 +266,9 @@ class Estimate(Shown):
 
 
 def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -> dict[str, Any]:
-    """Return where an estimate comes from: the `provenance` part of a model file; public facts only.
+    """Return the `provenance` part of a model file, which has only public facts.
 
-    `created` is a date (UTC): how long a run took may depend on rows, so no time of day is kept.
+    `created` is a date (UTC) without a time of day, because the duration of a run may depend on rows.
     """
     return {
         "dataset": statement.dataset,
@@ -284,19 +284,19 @@ def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -
 
 @cache
 def _version() -> str:
-    """Look up the version of pubpriv, once: it is read from a file."""
+    """Version of pubpriv, cached because it is read from a file."""
     from importlib.metadata import version
 
     return version("pubpriv")
 
 
 def method_name(method: str, statement: "Statement") -> str:
-    """Return the method as a model file names it: a simulation says that it is one."""
+    """Return the method's name in a model file, marked if it is a simulation."""
     return method if statement.private else f"{method} (simulation: not private)"
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write `content` beside `path`, then move it there."""
+    """Write `content` to a temporary file next to `path`, then move it there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -304,18 +304,18 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.fsync(file.fileno())
 
 
-# a process learns its mask only by setting one: once, before there are threads whose files that could touch
+# the umask can only be read by setting it: once, before other threads could create files
 _MASK = os.umask(0)
 os.umask(_MASK)
 
 
 @contextmanager
 def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
-    """Open a file beside `path` for writing: at the end it takes the place of `path`, after an exception it is gone.
+    """Open a temporary file next to `path`: it replaces `path` at the end, and is deleted after an exception.
 
     Args:
-        path: where it will be.
-        mode: who may read it; None: as the user's mask says.
+        path: final path.
+        mode: mode of the file; None: by the user's umask.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
@@ -330,7 +330,7 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
 
 
 def _finite(values: Any, shape: tuple[int, ...]) -> bool:
-    """Tell whether these are finite numbers of this shape."""
+    """Check for finite numbers of this shape."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -343,7 +343,7 @@ def _variances(covariances: np.ndarray) -> np.ndarray:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and tuples as lists, numpy scalars as numbers."""
+    """Convert arrays and tuples to lists, NumPy scalars to numbers."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

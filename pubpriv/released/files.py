@@ -1,4 +1,4 @@
-"""How a release is kept in the output tree (`pubpriv.released.tree`), and what its table of numbers looks like."""
+"""Store a release in the output tree (`pubpriv.released.tree`), with its table of numbers."""
 
 import fcntl
 import io
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _INCIDENTAL = ("created", "version")
-"""Parts of the provenance that say when and by which version a file was written, not what was released."""
+"""Parts of the provenance about the writing of the file, not about the release."""
 
 _DAY = len("2026-11-21")
-"""So much of `created` is the date."""
+"""Characters of `created` that are the date."""
 
 
 def public_rows_of(estimate: Estimate, source: str | None) -> PublicTable | None:
-    """Open the public rows that a release was made with, if they are still in `source`; None too where none were."""
+    """Open the public rows of a release if they are still in `source`; None if not, or if there were none."""
     if source is None:
         return None
     try:
@@ -46,20 +46,20 @@ def store_run(
     ledger: str,
     series: str | None = None,
 ) -> ReleaseFiles:
-    """Keep the release of a run that came to its end, with the history of its budget on the page.
+    """Store the release of a finished run, with the history of its budget on the page.
 
-    This is how every run is kept, with and without Prefect.
+    Every run is stored by this function, with and without Prefect.
 
     Args:
-        estimate: that was released.
+        estimate: the release.
         folder: root of the tree.
-        public: for the page; None draws none.
+        public: public rows for the page; None draws none.
         ledger: URL of the ledger that the run was charged to.
-        series: that the release belongs to; None: to none.
+        series: series of the release; None: it has none.
 
     Raises:
-        InvalidInput: a simulation, bad names, or public rows of another release.
-        LedgerViolation: another release is kept under this id.
+        InvalidInput: a simulation, invalid names, or public rows of another release.
+        LedgerViolation: another release is stored under this id.
         Unavailable: the disk refuses a file; storing again is safe.
     """
     with Ledger.open(ledger, create=False) as opened:
@@ -75,24 +75,24 @@ def _store_release(
     history: History | None = None,
     series: str | None = None,
 ) -> Path:
-    """Keep a release in the output tree: model, table, page, and the series' latest if none there is newer.
+    """Store a release in the output tree: model, table, page, and the series' latest copy unless that one is newer.
 
-    A release that is there already is left as it is, to the byte: a replay changes nothing, and the latest never
-    goes back to an older one.
+    An existing release is left unchanged, byte for byte: a replay changes nothing, and the latest copy never goes
+    back to an older release.
 
     Args:
-        estimate: that was released.
+        estimate: the release.
         folder: root of the tree.
-        public: for the page.
-        history: for the page.
-        series: that the release belongs to; None: to none.
+        public: public rows for the page.
+        history: history of the budget for the page.
+        series: series of the release; None: it has none.
 
     Returns:
-        The model file.
+        The path of the model file.
 
     Raises:
-        InvalidInput: a simulation, bad names, or public rows of another release.
-        LedgerViolation: another release is kept under this id.
+        InvalidInput: a simulation, invalid names, or public rows of another release.
+        LedgerViolation: another release is stored under this id.
         Unavailable: the disk refuses a file; storing again is safe.
     """
     files = ReleaseFiles.of(estimate, folder, series)
@@ -124,14 +124,14 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
 
     | column | |
     |---|---|
-    | `dataset`, `release_id`, `created` | of which release |
-    | `target` | what was estimated, `gaussian` or `moments`; null where nothing else could be meant |
-    | `quantity` | `weight`, `mean` or `covariance`; of a group `rows`, how many it has |
-    | `component` | 1 to k; null where there are no components |
-    | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
+    | `dataset`, `release_id`, `created` | the release |
+    | `target` | `gaussian` or `moments`; null if there is only one possible target |
+    | `quantity` | `weight`, `mean` or `covariance`; for a group also `rows`, its number of rows |
+    | `component` | 1 to k; null if there are no components |
+    | `column`, `other_column` | columns of the data; a covariance has both, a mean the first, a weight none |
     | `value` | the estimate, in the data's own units |
     | `error_sampling`, `error_privacy`, `error_clipping`, `error_shrinkage` | standard errors by source; 0 if unknown |
-    | `group` | of which rows; null where of all |
+    | `group` | group of rows; null for all rows |
     """
     import pyarrow as pa
 
@@ -158,7 +158,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
 
 
 def _numbers_file(estimate: Estimate) -> bytes:
-    """`_numbers_table` as a Parquet file; the same release gives the same bytes."""
+    """The bytes of `_numbers_table` as a Parquet file, which are the same for the same release."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
@@ -167,7 +167,7 @@ def _numbers_file(estimate: Estimate) -> bytes:
 
 
 def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
-    """Read the release from its file, if there is one."""
+    """The stored release if there is one, after checking that it is the same; else the given one."""
     if not files.model.exists():
         return estimate
     known = load(files.model)
@@ -180,18 +180,18 @@ def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
 
 
 def _content(estimate: Estimate) -> dict[str, Any]:
-    """What was released, without what two writings of it may differ in; as it reads back from a file."""
+    """Content of a release as read from a file, without parts that may differ when it is written again."""
     kept: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
-    kept.pop("public", None)  # follows from the public rows, which the provenance names; older versions kept none
+    kept.pop("public", None)  # follows from the public rows, whose hash is in the provenance; older files lack it
     kept["provenance"] = {name: value for name, value in kept["provenance"].items() if name not in _INCIDENTAL}
     return kept
 
 
 def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
-    """No newer release is in `latest`; a file there that cannot be read is replaced.
+    """Check that `latest` has no newer release; an unreadable file there is replaced.
 
-    Releases are ordered by the day on which they were made, those of one day by when their files were written.
-    Models of older versions have the time of day: two of them go by that, and then by their ids.
+    Releases are ordered by their day, and within a day by when their files were written. Models of older versions have
+    the time of day: two of them are ordered by it, and then by their ids.
     """
     try:
         known = load(files.latest)
@@ -209,11 +209,11 @@ def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One writer at a time in a folder, which is made if it is missing; a writer that dies leaves it free."""
+    """Lock a folder, which is made if missing, for one writer at a time; the lock ends with its process."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # closing would not do where a forked process has the file too
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing is not enough if a forked process has the file too

@@ -1,4 +1,4 @@
-"""What a release says of groups of rows, beside what it says of all rows together."""
+"""Estimates of groups of rows in a release, in addition to those of all rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
 
 _MOSTLY = 0.5
-"""A number of a group is mostly that of all groups if its own weight is less."""
+"""If the weight of a group's own number is less, the number is mostly that of all groups."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Group:
     """One group of rows.
 
     Attributes:
-        name: its category.
-        rows: about how many it has, and the sd of the noise in that.
-        parts: its numbers, as arrays, by what they are: `mean`, `covariance`, `weight`.
-        errors: of each, by source.
-        own: weight of its own numbers in each, beside those of all groups: 1, it stands alone.
+        name: category of the group.
+        rows: released number of rows, and the sd of its noise.
+        parts: its numbers, as arrays, by quantity: `mean`, `covariance`, `weight`.
+        errors: standard errors of each part, by source.
+        own: weight of the group's own numbers in each part, against those of all groups; 1: only its own.
     """
 
     name: str
@@ -34,11 +34,11 @@ class Group:
 
     @property
     def borrowed(self) -> bool:
-        """Tell whether its numbers are mostly those of all groups together, since it is small or its noise is large."""
+        """Whether its numbers are mostly those of all groups together, because it is small or its noise is large."""
         return min(self.own.values()) < _MOSTLY
 
     def numbers(self, columns: Sequence[str]) -> Iterator[Number]:
-        """Return each of its numbers once, with its errors."""
+        """Yield each of its numbers once, with its errors."""
         count, sd = self.rows
         yield Number("rows", None, None, None, count, 0.0, sd, group=self.name)
         for quantity, values in self.parts.items():
@@ -60,7 +60,7 @@ class Groups:
 
     Attributes:
         by: the column, or `month(column)`.
-        each: one for each category that was asked about, in the order in which they were named.
+        each: one group for each category that was asked, in order.
     """
 
     by: str
@@ -77,16 +77,16 @@ class Groups:
         return tuple(number for group in self.each for number in group.numbers(columns))
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, as a model file holds it."""
+        """Return plain data for a model file."""
         return {"by": self.by, "each": [_group_to_json(group) for group in self.each]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Groups":
-        """Return what `to_json` wrote."""
+        """Read what `to_json` wrote."""
         return cls(str(data["by"]), tuple(map(_group_from_json, data["each"])))
 
     def lacking(self, columns: Sequence[str]) -> Iterator[str]:
-        """Say in words what cannot be; nothing, if all is there."""
+        """Yield descriptions of everything that is missing or impossible."""
         for group in self.each:
             for quantity, values in group.parts.items():
                 square = quantity != "weight" and values.shape != (len(columns),) * QUANTITIES[quantity]

@@ -1,6 +1,6 @@
-"""Histograms of the public rows that a release was made with: what its page draws beneath the released model.
+"""Histograms of a release's public rows, which its page draws behind the released model.
 
-Public rows are public, and a model file that carries their outline can be drawn anywhere, also where their file is not.
+The model file contains this outline of the public rows, so the page can be drawn without the file of public rows.
 Private rows are never counted here.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_BINS = 20
 _OUTER = 100
-"""Rows of which one may lie outside at either end, so that a few far ones do not flatten the others."""
+"""One row in this many may lie outside at either end, so that a few far rows do not flatten the histogram."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Histogram:
     """Counts of one column's public rows in bins of equal width.
 
     Attributes:
-        low, high: where the first bin begins and the last ends, in the column's own units.
-        counts: rows in each bin.
-        outside: rows below the first bin or above the last.
+        low, high: beginning of the first bin and end of the last, in the column's own units.
+        counts: number of rows in each bin.
+        outside: number of rows below the first bin or above the last.
     """
 
     low: float
@@ -36,7 +36,7 @@ class Histogram:
 
     @classmethod
     def of(cls, values: np.ndarray) -> "Histogram":
-        """Count values (m,), m >= 1: in about 2 m^(1/3) bins, whole numbers in bins that hold equally many of them."""
+        """Count values (m,), m >= 1, in about 2 m^(1/3) bins; bins of whole numbers contain equally many of these."""
         ordered = np.sort(np.asarray(values, dtype=float))
         left_out = len(ordered) // _OUTER
         low, high = float(ordered[left_out]), float(ordered[len(ordered) - 1 - left_out])
@@ -54,10 +54,10 @@ class Histogram:
 
     @classmethod
     def of_json(cls, data: Any) -> "Histogram":
-        """Read what `public_part` wrote of one.
+        """Read a histogram that `public_part` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: it is none.
+            ValueError, TypeError, KeyError: not a histogram.
         """
         counts = tuple(int(count) for count in data["counts"])
         made = cls(float(data["low"]), float(data["high"]), counts, int(data["outside"]))
@@ -67,12 +67,12 @@ class Histogram:
 
     @property
     def rows(self) -> int:
-        """Count all rows, those outside too."""
+        """Number of all rows, including those outside."""
         return sum(self.counts) + self.outside
 
     @property
     def densities(self) -> np.ndarray:
-        """Give the share of all rows in each bin, over its width."""
+        """Return the share of all rows in each bin, divided by its width."""
         return np.array(self.counts) / (self.rows * (self.high - self.low) / len(self.counts))
 
 
@@ -82,17 +82,17 @@ def histograms_of(public: "PublicTable") -> tuple[Histogram, ...]:
 
 
 def public_part(public: "PublicTable") -> dict[str, Any]:
-    """Make the `public` part of a model file: the outline of the public rows, no row itself; empty without rows."""
+    """Make the `public` part of a model file: histograms of the public rows, no single row; empty without rows."""
     if not len(public.rows):
         return {}
     return {"histograms": [dict(vars(histogram)) for histogram in histograms_of(public)]}
 
 
 def histograms_in(part: Any, d: int) -> tuple[Histogram, ...] | None:
-    """Read the histograms in the `public` part of a model file: one a column, or none if an older version wrote it.
+    """Read the `public` part of a model file: one histogram per column, or () in files of older versions.
 
     Returns:
-        Histograms; None if they are not those of d columns.
+        Histograms; None if they do not fit d columns.
     """
     listed: Sequence[Any] = part.get("histograms", ()) if isinstance(part, Mapping) else [None]
     try:

@@ -1,4 +1,4 @@
-"""What is released: means, Gaussians and mixtures, and their model files."""
+"""Kinds of released estimates: means, Gaussians and mixtures, and their model files."""
 
 import json
 import os
@@ -47,7 +47,7 @@ class MeanEstimate(Estimate):
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated; only a mean whose covariance is learnt has a choice of targets."""
+        """What was estimated, in words; only a mean with a learned covariance has a choice of targets."""
         return self.targets.get(str(self.target), "mean of the table itself")
 
     @property
@@ -67,7 +67,7 @@ class MeanEstimate(Estimate):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _LawEstimate(Estimate):
-    """A released law of rows: what a Gaussian and a mixture have in common."""
+    """Base class of released laws of rows: Gaussian and mixture."""
 
     @property
     @abstractmethod
@@ -89,7 +89,7 @@ class _LawEstimate(Estimate):
         return self.law.to_sklearn(self.converged)
 
     def _checked(self, rows: "ArrayLike") -> np.ndarray:
-        """Give rows (n, d) as floats, or refuse what is no table of the model's columns."""
+        """Convert rows (n, d) to floats, or refuse anything but a table of the model's columns."""
         try:
             table = np.asarray(rows, dtype=float)
         except (TypeError, ValueError):
@@ -101,7 +101,7 @@ class _LawEstimate(Estimate):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MixtureEstimate(_LawEstimate):
-    """A released Gaussian mixture; components by falling weight.
+    """A released Gaussian mixture, with components in the order of falling weight.
 
     Attributes:
         mixture: the numbers, in the data's own units.
@@ -121,7 +121,7 @@ class MixtureEstimate(_LawEstimate):
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated; the paper's methods have no rows outside."""
+        """What was estimated, in words; the paper's methods leave no rows out."""
         outside = ", without those that lie far from every component" if "outside" in self.diagnostics else ""
         return f"weights, means and covariances of a Gaussian mixture that describes the rows{outside}"
 
@@ -157,18 +157,18 @@ class MixtureEstimate(_LawEstimate):
         return self.mixture.arrays[2]
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:
-        """Return the same components, in the shares that a group has them in."""
+        """Return the same components with the group's weights."""
         return {"mixture": Mixture.of(group.parts["weight"], self.means, self.covariances)}
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return weights, means and covariances."""
+        """Read weights, means and covariances."""
         return {"mixture": Mixture.of(data["weights"], data["means"], data["covariances"])}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GaussianEstimate(_LawEstimate):
-    """A released Gaussian: `target` says whether of the law that rows are drawn from, or of the table itself.
+    """A released Gaussian; `target` says whether it describes the law behind the rows, or the table itself.
 
     Attributes:
         gaussian: the numbers, in the data's own units: a mixture of one component.
@@ -192,7 +192,7 @@ class GaussianEstimate(_LawEstimate):
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated; older files leave open which of the two."""
+        """What was estimated, in words; older files do not say which target."""
         return self.targets.get(str(self.target), "mean and covariance")
 
     @property
@@ -228,7 +228,7 @@ class GaussianEstimate(_LawEstimate):
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return mean and covariance."""
+        """Read mean and covariance."""
         return {"gaussian": Mixture.of([1.0], [data["mean"]], [data["covariance"]])}
 
 

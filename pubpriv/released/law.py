@@ -1,4 +1,4 @@
-"""A law of rows: a Gaussian mixture as plain numbers, with its density, samples, and what other libraries take."""
+"""A law of rows: a Gaussian mixture as plain numbers, with density, samples and conversion for other libraries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Mixture:
 
     @property
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Find the mean (d,) of the whole mixture, and the covariances (d, d) of its means and of all of it."""
+        """Mean (d,) of the whole mixture, covariance (d, d) of its component means, and covariance of the whole."""
         weights, means, covariances = self.arrays
         weights = weights / weights.sum()
         center = weights @ means
@@ -44,7 +44,7 @@ class Mixture:
 
     @property
     def telling(self) -> np.ndarray:
-        """Order columns (d,) by how much components differ in them, most first; of one component, as they are."""
+        """Columns (d,) ordered by how much components differ in them, most first; in their own order for k = 1."""
         _, between, total = self.moments
         return np.argsort(-(np.diag(between) / np.diag(total)).round(9), kind="stable")
 
@@ -53,13 +53,13 @@ class Mixture:
         return log_density(*self.arrays, rows)
 
     def given(self, columns: Sequence[int], values: Sequence[float]) -> "Mixture":
-        """Find the law of the other columns, in their order, where these have these values.
+        """Return the law of the other columns, in their order, given values of these columns.
 
-        A component's weight becomes the share of such rows that are its own; its mean moves along its covariance.
+        A component's weight becomes its share of such rows; its mean moves along its covariance.
 
         Args:
-            columns: indices of one column or more, and not of all.
-            values: one for each.
+            columns: indices of at least one column, but not of all.
+            values: one value for each of these columns.
         """
         from scipy.special import logsumexp
 

@@ -1,7 +1,7 @@
 """The long table of a release: each released number as a row, the same for every kind of estimate.
 
-`Estimate.numbers()` makes it; the page, the output tree, `compare`, the console and Prefect's tables read it, and
-none of them looks into an estimate by itself.
+`Estimate.numbers()` makes it. The page, the output tree, `compare`, the console and Prefect's tables use only this
+table, never the fields of an estimate.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from math import hypot, sqrt
 
 QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0}
-"""What a released number may be, and how many columns it is of; only groups have a number of rows."""
+"""Quantities of released numbers, with the number of columns of each; `rows` is only for groups."""
 
 SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
-"""What a standard error may be made of; a release that does not name the last ones has the first two."""
+"""Sources of standard errors; every release has the first two."""
 
 OPTIONAL = SOURCES[2:]
 
@@ -27,15 +27,15 @@ class Number:
 
     Attributes:
         quantity: `weight`, `mean` or `covariance`; `sd` for the square root of a variance (`deviation`).
-        component: 1 to k; None where there are no components.
-        column: of the data; None for a weight.
-        other_column: the second column of a covariance, for a variance the same one again; else None.
+        component: 1 to k; None if there are no components.
+        column: column of the data; None for a weight.
+        other_column: the second column of a covariance, for a variance the same column again; else None.
         value: the estimate.
-        sampling: its standard error by sampling.
-        privacy: its standard error by privacy noise.
-        clipping: what clipping may have moved it by, as a standard error; 0 where that is not known.
-        shrinkage: what drawing a group to all groups may have moved it by, as a standard error; 0 elsewhere.
-        group: of which rows; None: of all.
+        sampling: standard error from sampling.
+        privacy: standard error from privacy noise.
+        clipping: possible effect of clipping, as a standard error; 0 if unknown.
+        shrinkage: possible effect of moving a group's number towards all groups, as a standard error; 0 elsewhere.
+        group: group of rows; None: all rows.
     """
 
     quantity: str
@@ -51,22 +51,22 @@ class Number:
 
     @classmethod
     def at(cls, place: _Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
-        """Make one of its errors by all `SOURCES`, in their order."""
+        """Make a number from its errors by source, in the order of `SOURCES`."""
         sampling, privacy, clipping, shrinkage = errors
         return cls(*place, value, sampling, privacy, clipping, shrinkage, group)
 
     @property
     def error(self) -> float:
-        """The standard error of all sources together: they are independent."""
+        """The standard error from all sources together, which are independent."""
         return hypot(self.sampling, self.privacy, self.clipping, self.shrinkage)
 
     @property
     def is_variance(self) -> bool:
-        """Tell whether it is the covariance of a column with itself."""
+        """Whether it is the covariance of a column with itself."""
         return self.quantity == "covariance" and self.column == self.other_column
 
     def deviation(self) -> "Number":
-        """Return the sd that a variance gives, with its errors to first order; for a variance of zero, their roots."""
+        """Convert a variance to an sd, with errors to first order; if the variance is zero, with their square roots."""
         sd = sqrt(self.value)
         errors = self.sampling, self.privacy, self.clipping, self.shrinkage
         sampling, privacy, clipping, shrinkage = (error / (2 * sd) if sd else sqrt(error) for error in errors)
@@ -80,31 +80,31 @@ def counted(number: int, noun: str) -> str:
 
 
 def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:
-    """Name the sources of error that numbers have: `SOURCES`, without those of `OPTIONAL` that none has."""
+    """Return the sources of error of these numbers: `SOURCES`, without those of `OPTIONAL` that are all zero."""
     known = tuple(numbers)
     absent = {source for source in OPTIONAL if not any(getattr(number, source) for number in known)}
     return tuple(source for source in SOURCES if source not in absent)
 
 
 def of_quantity(numbers: Iterable[Number], quantity: str) -> list[Number]:
-    """Pick the numbers of one quantity, in their order; `sd` gives standard deviations of columns, from variances."""
+    """Select the numbers of one quantity, in their order; `sd` converts variances to standard deviations."""
     if quantity == "sd":
         return [number.deviation() for number in numbers if number.is_variance]
     return [number for number in numbers if number.quantity == quantity]
 
 
 def of_columns(numbers: Iterable[Number]) -> list[Number]:
-    """Pick the numbers that say where columns lie: means, or what another kind of release has in their place."""
+    """Select the location of each column: means, or the quantity that another kind of release has instead."""
     return [number for number in numbers if QUANTITIES.get(number.quantity) == 1]
 
 
 def of_all(numbers: Iterable[Number]) -> list[Number]:
-    """Pick the numbers of all rows together, without those of groups."""
+    """Select the numbers of all rows together, without those of groups."""
     return [number for number in numbers if number.group is None]
 
 
 def by_component(numbers: Iterable[Number]) -> dict[int | None, list[Number]]:
-    """Return the numbers of each component, in their order; under None where there are no components."""
+    """Return the numbers of each component, in their order; the key is None if there are no components."""
     parts: dict[int | None, list[Number]] = {}
     for number in numbers:
         parts.setdefault(number.component, []).append(number)

@@ -1,7 +1,7 @@
-"""Does a model file say what the ledger says? What a reader of a release can have checked.
+"""Check a model file against the ledger, on behalf of a reader of a release.
 
-A model carries its bill and the head that its dataset's chain had when it was made. A model that was made up, or
-whose privacy statement was touched, has no such bill; a ledger that was rewritten has no such head.
+A model contains its bill and the head of its dataset's chain at the time of the release. An invented model, or one
+with a changed privacy statement, does not match a bill in the ledger; a rewritten ledger does not have the head.
 """
 
 import json
@@ -17,12 +17,12 @@ from pubpriv.released.kinds import load
 def check_model(ledger: Ledger, path: Path) -> None:
     """Compare a model's privacy statement with the ledger's, line by line, and find its chain head.
 
-    The numbers of the model follow from the answers in the ledger: fitting again with the same release id replays
-    them at no cost.
+    The numbers of the model are not checked here: they follow from the answers in the ledger, and fitting again with
+    the same release id replays them at no cost.
 
     Raises:
-        InvalidInput: no model there, or of a dataset or run that the ledger does not know.
-        LedgerViolation: the ledger does not account for it.
+        InvalidInput: no model there, or one of a dataset or run that is not in the ledger.
+        LedgerViolation: the statement or the chain head does not match the ledger.
     """
     model = load(path)
     dataset, release_id = (str(model.provenance.get(name)) for name in ("dataset", "release_id"))
@@ -38,7 +38,7 @@ def check_model(ledger: Ledger, path: Path) -> None:
 
 
 def _plain(data: Any) -> dict[str, Any]:
-    """As it reads back from a file."""
+    """The data as read back from a file."""
     plain: dict[str, Any] = json.loads(json.dumps(data))
     return plain
 

@@ -1,6 +1,6 @@
-"""Synthetic rows from a released law, written to a file: post-processing, so as many as one likes at no cost.
+"""Synthetic rows from a released law, written to a file: post-processing, so any number of rows costs nothing.
 
-No row is a record's: rows are drawn from the released numbers and from nothing else.
+No row is that of a record: rows are drawn only from the released numbers.
 """
 
 import os
@@ -18,25 +18,25 @@ from pubpriv.released.law import Mixture
 
 KEPT_AND_LOST = (
     "synthetic rows keep what was released: shares, means, spreads and correlations, with their errors, which more "
-    "rows do not make smaller. They lose the rest: rare rows, gaps, heaps at a value, tails, and what ties columns "
-    "together other than a correlation. Test programs and plans on them; take conclusions from the release"
+    "rows do not make smaller. They lose the rest: rare rows, gaps, heaps at a value, tails, and relations of columns "
+    "other than correlations. Test programs and plans on them; draw conclusions from the release"
 )
-"""What is said of synthetic rows whenever some are written."""
+"""The note that is shown whenever synthetic rows are written."""
 
 _SUFFIXES = (".csv", ".parquet")
 _AT_ONCE = 2**22
-"""Cells drawn at a time: memory does not grow with the number of rows."""
+"""Cells drawn at a time, so that memory does not grow with the number of rows."""
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """How rows are drawn.
+    """Settings for drawing rows.
 
     Attributes:
-        law: of the columns that are not given, in the model's own columns.
-        columns: of the release, in order.
-        names: that the file has for them.
-        fixed: values of given columns, by index, as the file has them.
+        law: law of the columns that are not given, in the model's own columns.
+        columns: columns of the release, in order.
+        names: their names in the file.
+        fixed: values of given columns, by index, as in the file.
         back: whether expressions are undone.
     """
 
@@ -47,7 +47,7 @@ class _Drawing:
     back: bool
 
     def rows(self, n: int, seed: int | None) -> Iterator[np.ndarray]:
-        """Return rows (m, d), some at a time, each part with a seed of its own."""
+        """Yield parts of the rows (m, d), each with a seed of its own."""
         most = max(1, _AT_ONCE // len(self.columns))
         free = [i for i in range(len(self.columns)) if i not in self.fixed]
         seeds = np.random.SeedSequence(seed)
@@ -65,10 +65,10 @@ class _Drawing:
 
 
 def names_of(estimate: Estimate, original_units: bool) -> tuple[str, ...]:
-    """Name the columns of a file of synthetic rows.
+    """Return the column names of a file of synthetic rows.
 
     Raises:
-        InvalidInput: two columns of one name.
+        InvalidInput: two columns with the same name.
     """
     columns = parse_columns(estimate.columns)
     names = tuple(column.original if original_units else column.name for column in columns)
@@ -90,21 +90,22 @@ def write_sample(
     """Draw `n` rows from a released Gaussian or mixture and write them as CSV or Parquet, by the path's suffix.
 
     Args:
-        estimate: that was released.
-        n: how many rows.
-        path: of the file, which is replaced whole if it is there.
-        seed: the same seed gives the same file; None: another one each time.
-        original_units: columns like `log1p(cost)` are mapped back and written as `cost`.
-        limits: of columns by their names in the file; others may have any value, but for clipped ones.
-        given: values of columns by their names in the file, which all rows have: the others are drawn as the release
-            has them beside such values.
+        estimate: the release.
+        n: number of rows.
+        path: path of the file, which is replaced atomically if it exists.
+        seed: the same seed gives the same file; None: a random one.
+        original_units: map columns like `log1p(cost)` back and write them as `cost`.
+        limits: limits of columns, by their names in the file; columns without limits may have any value, except
+            clipped ones.
+        given: fixed values of columns, by their names in the file: the other columns are drawn from the released law
+            given these values.
 
     Returns:
-        What was bent, for each column that has limits.
+        The effect of bending, for each column with limits.
 
     Raises:
-        InvalidInput: a release without a law, another suffix, two columns of one name, or a name or a value that no
-            column has.
+        InvalidInput: a release without a law, another suffix, two columns with the same name, an unknown column, or
+            an impossible value.
         Unavailable: the disk refuses the file.
     """
     file = Path(path)
@@ -135,7 +136,7 @@ def write_sample(
 def _drawing(
     law: Mixture, columns: tuple[Column, ...], names: tuple[str, ...], given: Mapping[str, float], back: bool
 ) -> _Drawing:
-    """Take the law of the columns that are not given.
+    """Prepare drawing: the law of the columns that are not given.
 
     Raises:
         InvalidInput: a value that its column cannot have.
@@ -161,7 +162,7 @@ def _bending(parts: Iterator[np.ndarray], bent: Mapping[int, Bent]) -> Iterator[
 
 
 def _write(file: Path, names: tuple[str, ...], limits: Mapping[str, Limits], parts: Iterator[np.ndarray]) -> None:
-    """All parts to a file beside `file`, which then takes its place; whole numbers as such."""
+    """Write all parts to a temporary file, which then replaces `file`; whole numbers are written as integers."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet

@@ -1,15 +1,15 @@
-"""The output tree: where releases are kept so that programs find them.
+"""The output tree: folders and file names under which programs find releases.
 
 ::
 
     PUBPRIV_OUTPUT/models/<dataset>/<release id>.json      the model file
-                                    <release id>.parquet   the same numbers as a table, one a row
+                                    <release id>.parquet   the same numbers as a table, one per row
                                     <release id>.html      the report page
                                     latest-<series>.json   a copy of the newest model of a series
-                                    latest.json            the same of runs that belong to none
+                                    latest.json            the same for runs without a series
 
-Names are other people's text: whatever is not a letter, digit, dot, dash or underscore is written as %XX, so two
-names never share a file and none leaves its folder.
+Names are other people's text: characters other than letters, digits, dots, dashes and underscores are written as %XX,
+so two names never share a file and none leaves its folder.
 """
 
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _VARIABLE = "PUBPRIV_OUTPUT"
 _LATEST = "latest"
 _LONGEST = 200
-"""Bytes that a file name may have beside its suffix; file systems allow 255."""
+"""Longest file name without its suffix, in bytes; file systems allow 255."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class ReleaseFiles:
 
     @classmethod
     def of(cls, estimate: "Estimate", folder: str | os.PathLike[str], series: str | None = None) -> "ReleaseFiles":
-        """Return where the files of a release are kept.
+        """Return the paths of a release's files.
 
         Args:
-            estimate: that was released.
+            estimate: the release.
             folder: root of the tree, as in `PUBPRIV_OUTPUT`.
-            series: that the release belongs to; None: to none.
+            series: series of the release; None: it has none.
 
         Raises:
-            InvalidInput: a simulation, or names that make no file name.
+            InvalidInput: a simulation, or a name that cannot become a file name.
         """
         dataset, release_id = (estimate.provenance.get(name) for name in ("dataset", "release_id"))
         if dataset is None or release_id is None:
@@ -59,23 +59,23 @@ class ReleaseFiles:
         return cls(model, table, page, home / f"{latest}.json")
 
     def model_of(self, release_id: str) -> Path:
-        """Return where the model file of another release of the same dataset is kept.
+        """Return the path of another release's model file in the same dataset.
 
         Raises:
-            InvalidInput: a name that makes no file name.
+            InvalidInput: a name that cannot become a file name.
         """
         return self.model.with_name(f"{_safe_name(release_id)}.json")
 
     @staticmethod
     def latest_of(folder: str | os.PathLike[str], name: str) -> Path | None:
-        """Find the copy of the newest model of a dataset, or of one of its series; None: there is none.
+        """Find the copy of the newest model of a dataset, or of one of its series; None if there is none.
 
         Args:
             folder: root of the tree.
-            name: of the dataset, or `DATASET.SERIES`.
+            name: the dataset, or `DATASET.SERIES`.
 
         Raises:
-            InvalidInput: it has several series, and nobody says which.
+            InvalidInput: the dataset has several series, and `name` does not say which.
         """
         models = Path(folder) / "models"
         dataset, _, series = name.rpartition(".")
@@ -94,23 +94,23 @@ class ReleaseFiles:
         """List the model files of a dataset, without the copies of the newest.
 
         Args:
-            folder: with a folder for each dataset, as `models` of an output tree is.
-            dataset: its name.
+            folder: a folder with a folder for each dataset, like `models` of an output tree.
+            dataset: name of the dataset.
         """
         return [path for path in Path(folder, _safe_name(dataset)).glob("*.json") if not _is_latest(path.stem)]
 
 
 def output_root() -> Path | None:
-    """Return the folder that `PUBPRIV_OUTPUT` names, if it names one."""
+    """Return the folder in `PUBPRIV_OUTPUT`, or None."""
     named = os.environ.get(_VARIABLE, "").strip()
     return Path(named).expanduser() if named else None
 
 
 def check_tree(dataset: str, release_id: str) -> Path | None:
-    """Return the root of the tree, if there is one, once it is clear that a release can be kept there.
+    """Return the root of the tree, if there is one, after checking that a release can be stored there.
 
     Raises:
-        InvalidInput: the folder cannot be written, or the names make no file names.
+        InvalidInput: the folder cannot be written, or the names cannot become file names.
     """
     root = output_root()
     if root is None:
@@ -124,10 +124,10 @@ def check_tree(dataset: str, release_id: str) -> Path | None:
 
 
 def _safe_name(name: str) -> str:
-    """A file name for any text: one of its own for each, in the same folder.
+    """File name for a text, different for different texts.
 
     Raises:
-        InvalidInput: it is too long, empty, or no text.
+        InvalidInput: too long, empty, or not a text.
     """
     safe = quote(name, safe="") if _is_text(name) else ""
     if safe[:1] == "." or _is_latest(safe):
@@ -138,10 +138,10 @@ def _safe_name(name: str) -> str:
 
 
 def _is_latest(stem: str) -> bool:
-    """It is the name of a copy of a newest model; no release has such a file name."""
+    """Check for the name of a copy of the newest model; no release has such a file name."""
     return stem == _LATEST or stem.startswith(f"{_LATEST}-")
 
 
 def _is_text(name: str) -> bool:
-    """It has no half of a character, as names from undecodable bytes do."""
+    """Check that a name has no surrogates, which names from undecodable bytes have."""
     return not any("\ud800" <= letter <= "\udfff" for letter in name)

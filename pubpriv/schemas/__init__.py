@@ -1,4 +1,4 @@
-"""What tables promise, as pandera schemas: public rows, declared private columns, released models.
+"""Pandera schemas of tables: public rows, declared private columns, released models.
 
-They repeat nothing of what `pubpriv.data.tables` checks when it opens a table.
+They do not repeat the checks of `pubpriv.data.tables` when it opens a table.
 """

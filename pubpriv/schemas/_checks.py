@@ -1,4 +1,4 @@
-"""One way to ask pandera and to say no."""
+"""The one function that validates with pandera."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from pubpriv.errors import InvalidInput
 
 
 def require(schema: pa.DataFrameSchema, frame: pd.DataFrame, what: str) -> None:
-    """Raise `InvalidInput` with one line about the first failure. For frames of public values only."""
+    """Raise `InvalidInput` with one line about the first failure; only for frames of public values."""
     reason = None
     try:
         schema.validate(frame, lazy=True)

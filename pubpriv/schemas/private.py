@@ -1,4 +1,4 @@
-"""What a private table declares. Its rows are never shown to a schema: a failure would quote them."""
+"""Schema of a private table's declaration. Its rows are never validated, because a failure would quote them."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from pubpriv.schemas._checks import require
 
 
 def _declared_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
-    """Float columns of these names, in this order, each once, nulls allowed, nothing else."""
+    """Schema: exactly these float columns, in this order, nulls allowed."""
     return pa.DataFrameSchema(
         {name: pa.Column(float, nullable=True) for name in columns},
         strict=True,
@@ -20,10 +20,10 @@ def _declared_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
 
 
 def validate_private_declaration(table: PrivateTable, columns: Sequence[str]) -> None:
-    """Check that `table` declares just `columns`, on an empty frame of the declared types.
+    """Check that `table` declares exactly `columns`, by validating an empty frame of the declared types.
 
     Raises:
-        InvalidInput: other columns, another order, or a column twice; the text knows names only.
+        InvalidInput: other columns, another order, or a column twice; the text has only names.
     """
     declared = pd.concat([pd.Series(dtype=float, name=name) for name in table.column_names], axis=1)
     require(_declared_schema(columns), declared, "the private table's declaration")

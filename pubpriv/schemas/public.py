@@ -1,4 +1,4 @@
-"""What a public table promises to a run."""
+"""Schema of a public table for a run."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ SOME_ROWS = pa.Check(lambda frame: len(frame) > 0, name="rows", error="must have
 
 
 def _public_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
-    """Float columns of these names, each once, finite, and at least one row."""
+    """Schema: float columns of these names, each once, finite, and at least one row."""
     return pa.DataFrameSchema(
         {name: pa.Column(float, FINITE) for name in columns}, checks=SOME_ROWS, unique_column_names=True
     )
 
 
 def validate_public(table: PublicTable, columns: Sequence[str]) -> None:
-    """Check public rows against the columns a run wants.
+    """Check that public rows have the columns of a run.
 
     Raises:
         InvalidInput: the first failure, in one line; it may quote public values.

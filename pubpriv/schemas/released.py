@@ -1,4 +1,4 @@
-"""What released estimates promise to whoever reads them."""
+"""Schemas of tables of released estimates."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from pubpriv.schemas.public import FINITE, SOME_ROWS
 
 _TOLERANCE = 1e-6
 _LOCATION = f"^({'|'.join(name for name, columns in QUANTITIES.items() if columns == 1)})$"
-"""What says where a column lies: its mean, or what another kind of release has in its place."""
+"""Pattern of location columns: the mean, or the location that another kind of release has instead."""
 
 _RELEASED = pa.DataFrameSchema(
     {
@@ -49,14 +49,14 @@ _ESTIMATES = pa.DataFrameSchema(
 
 
 def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.DataFrame:
-    """Make a table of a mean or a Gaussian: of each column its mean and variance, with standard errors; checked.
+    """Make and check a table of a mean or a Gaussian: mean and variance of each column, with standard errors.
 
     Args:
-        numbers: all of a release without components; a mean has no variance.
-        target: what was estimated, as the release has it; None leaves the column out.
+        numbers: all numbers of a release without components; a mean has no variance.
+        target: the release's target; None leaves the column out.
 
     Raises:
-        InvalidInput: what it promises does not hold: the first failure, in one line.
+        InvalidInput: the table does not fit its schema; the text has the first failure, in one line.
     """
     means = of_columns(numbers)
     found = _with_errors(means[0].quantity, means)
@@ -77,13 +77,13 @@ def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]
 
 
 def released_table(numbers: Sequence[Number]) -> pd.DataFrame:
-    """Make a table of a mixture: component, weight, and the mean of every column; checked.
+    """Make and check a table of a mixture: component, weight, and the mean of every column.
 
     Args:
-        numbers: all of a release with components.
+        numbers: all numbers of a release with components.
 
     Raises:
-        InvalidInput: what it promises does not hold: the first failure, in one line.
+        InvalidInput: the table does not fit its schema; the text has the first failure, in one line.
     """
     weights = of_quantity(numbers, "weight")
     means: dict[str, list[float]] = {}

@@ -1,1 +1,1 @@
-"""The steps of pubpriv as Prefect sees them: names, caching, artifacts, and what may cross a boundary."""
+"""The steps of pubpriv as Prefect tasks: names, caching, artifacts, and values that may cross task boundaries."""

@@ -1,7 +1,7 @@
-"""What may cross the boundary of a task: handles in place of curators and tables, and public values.
+"""Values that may cross the boundary of a task: handles instead of curators and tables, and public values.
 
-A curator crosses as its handle, a `PublicTable` as a `PublicHandle`; inside the task the step finds both again.
-Anything but handles and public values is refused, by a text that names its type and nothing else.
+A curator crosses as its handle, a `PublicTable` as a `PublicHandle`; inside the task both are opened again. Anything
+but handles and public values is refused, with a text that names only its type.
 """
 
 import functools
@@ -26,25 +26,25 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _LARGE = 20_000
-"""Numbers in a value from which on Prefect does not look for earlier tasks' results in it: it takes 25
-microseconds for each. (`pubpriv.tasks.runner` finds by itself whose results an argument is made of.)"""
+"""In values with at least this many numbers Prefect does not search for earlier tasks' results, which takes 25
+microseconds per number. (`pubpriv.tasks.runner` itself finds the tasks that made an argument.)"""
 
 
 class CrossingError(PubPrivError, TypeError):
-    """A value that may not cross a task boundary; the text names its type and nothing else."""
+    """A value that may not cross a task boundary; the text names only its type."""
 
 
 @public_value
 @dataclass(frozen=True)
 class PublicHandle:
-    """A public table's rows in a file that is named by their hash.
+    """A public table whose rows are in a file named by their hash.
 
     Attributes:
         path: the file.
-        sha256: of columns and rows, as `PublicTable` computes it.
+        sha256: hash of columns and rows, as `PublicTable` computes it.
         columns: names, in order.
-        dropped: rows left out when the table was opened.
-        source: where they were read, for checks against private tables; see `PublicTable`.
+        dropped: number of rows left out when the table was opened.
+        source: where rows were read from, for checks against private tables; see `PublicTable`.
     """
 
     path: str
@@ -55,9 +55,9 @@ class PublicHandle:
 
     @classmethod
     def store(cls, table: PublicTable, folder: str | os.PathLike[str]) -> "PublicHandle":
-        """Write the rows under `folder` unless they are there; whoever reads sees a whole file or none.
+        """Write the rows under `folder` unless they are there; readers see a complete file or none.
 
-        They are for this user alone: public rows too are nobody's who has no business with the run.
+        Only this user may read the file: even public rows should not be readable by everybody on the machine.
         """
         path = Path(folder).resolve() / f"{table.sha256}.npy"
         if not path.exists():
@@ -68,10 +68,10 @@ class PublicHandle:
         return cls(str(path), table.sha256, tuple(table.columns), table.dropped, table.source)
 
     def load(self) -> PublicTable:
-        """Load the table, after a check that the rows are those that were stored.
+        """Load the table, after checking that the rows are those that were stored.
 
         Raises:
-            InvalidInput: the file is missing, damaged, or holds other rows.
+            InvalidInput: the file is missing, damaged, or has other rows.
         """
         where = f"the stored public rows {self.path}"
         try:
@@ -84,13 +84,13 @@ class PublicHandle:
 
 
 def check_crossing(value: Any, admit_handles: bool = True) -> None:
-    """Refuse what may not cross a task boundary.
+    """Refuse values that may not cross a task boundary.
 
-    Admitted are public values of `pubpriv.data.codec` (with `PublicHandle`), text, numbers, booleans, None,
+    Allowed are public values of `pubpriv.data.codec` (with `PublicHandle`), text, numbers, booleans, None,
     tuples of these and, for private tasks, handles of runs and of private tables.
 
     Raises:
-        CrossingError: anything else; its text names the type only.
+        CrossingError: any other value; the text names only its type.
     """
     if isinstance(value, RunHandle | SimulationHandle | PrivateTable):
         if not admit_handles:
@@ -111,11 +111,11 @@ def check_crossing(value: Any, admit_handles: bool = True) -> None:
 
 
 def crossing(task: Task[_P, _R], folder: str | os.PathLike[str]) -> Callable[_P, _R]:
-    """Make of `task` a step that is called with curators and public tables, as the plain function is.
+    """Wrap a task so that it is called with curators and public tables, like the plain function.
 
     Args:
-        task: made by `private_task` or `public_task`.
-        folder: where public rows are stored for the tasks that read them.
+        task: a task from `private_task` or `public_task`.
+        folder: folder for public rows that tasks read.
     """
 
     @functools.wraps(task.fn)
@@ -128,14 +128,14 @@ def crossing(task: Task[_P, _R], folder: str | os.PathLike[str]) -> Callable[_P,
 
 
 def packed(value: Any, folder: str | os.PathLike[str]) -> Any:
-    """Give handles for curators and public tables, and all else as it is."""
+    """Replace curators and public tables by handles; other values stay as they are."""
     if isinstance(value, Curator):
         return value.handle
     return PublicHandle.store(value, folder) if isinstance(value, PublicTable) else value
 
 
 def for_prefect(value: Any) -> Any:
-    """Give a packed value as an argument of a task: Prefect does not search large ones."""
+    """Return a packed value as a task argument, marked so that Prefect does not search it if it is large."""
     return quote(value) if _is_large(value) else value
 
 
@@ -153,7 +153,7 @@ def _is_large(value: Any) -> bool:
 
 @contextmanager
 def unpacked(values: tuple[Any, ...]) -> Iterator[list[Any]]:
-    """Open curators and public tables in place of their handles; curators are let go of at the end."""
+    """Replace handles by opened curators and public tables; curators are left at the end."""
     opened: list[Curator] = []
     try:
         found: list[Any] = []

@@ -1,6 +1,6 @@
-"""Artifacts beside the model table: the budget's burn-down, a picture, a refusal, and where the report page is.
+"""Artifacts in addition to the model table: budget, picture, refusal, and the location of the report page.
 
-They are made of released numbers, public rows and the ledger's figures, so all of them are public. Pictures are SVG
+They are made from released numbers, public rows and the ledger's figures, so all of them are public. Pictures are SVG
 inside the page's text (a data URI), so the UI shows them without a file server.
 """
 
@@ -23,25 +23,25 @@ from pubpriv.released.report.drawing import picture_text
 from pubpriv.tasks.events import BudgetOutlook
 
 _URL_VARIABLE = "PUBPRIV_OUTPUT_URL"
-"""Where `PUBPRIV_OUTPUT` is served, if it is: links to report pages begin with it."""
+"""Variable with the URL at which `PUBPRIV_OUTPUT` is served, if it is: links to report pages begin with it."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What an artifact is about, and is found by: a dataset, and a series of its releases or those of no series.
+    """The subject of an artifact, by which it is found: a dataset and one of its series, or releases without a series.
 
     Attributes:
-        dataset: its name in the ledger, or `simulation`.
-        series: of the deployment; None: the run belongs to none.
+        dataset: name in the ledger, or `simulation`.
+        series: series of the deployment; None: the run has none.
     """
 
     dataset: str
     series: str | None = None
 
     def key(self, what: str) -> str:
-        """Write the key of an artifact, as Prefect wants it: lowercase letters, digits and dashes.
+        """Return the key of an artifact in Prefect's form: lowercase letters, digits and dashes.
 
-        Two dashes separate names, and a hash follows those that had to be changed, so no two subjects share a key.
+        Two dashes separate names, and a hash follows if names had to be changed, so no two subjects share a key.
         """
         names = [self.dataset, *([] if self.series is None else [self.series]), what]
         plain = [_slug(name) for name in names]
@@ -51,7 +51,7 @@ class Subject:
         return f"{'--'.join(name or 'unnamed' for name in plain)}---{exact}"
 
     def show_budget(self, history: History, outlook: BudgetOutlook, release_id: str) -> tuple[UUID, UUID]:
-        """Show what is left of a dataset's budget: a picture with a sentence, and a table of the newest runs.
+        """Show the remaining budget of a dataset: a picture with a sentence, and a table of the newest runs.
 
         Returns:
             Identities of the page and of the table.
@@ -97,12 +97,12 @@ class Subject:
         )
 
     def show_report(self, release_id: str, page: str, root: str) -> UUID:
-        """Show where the report page of a release is; a link, where `PUBPRIV_OUTPUT_URL` says what serves it.
+        """Show the path of a release's report page, or a link to it if `PUBPRIV_OUTPUT_URL` is set.
 
         Args:
-            release_id: of the release.
+            release_id: release id.
             page: path of the HTML file.
-            root: the output folder that it is in.
+            root: the output folder.
         """
         served = os.environ.get(_URL_VARIABLE, "").rstrip("/")
         dataset, where = self.dataset, f"Report page: `{page}`"
@@ -126,7 +126,7 @@ _HASH = 12
 
 
 def shown(value: Any) -> Any:
-    """Round a cell of a table that people read: nine digits of a float, all of anything else."""
+    """Round a cell of a table for people: floats to nine digits, other values unchanged."""
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
@@ -135,7 +135,7 @@ def _below(page: str, root: str) -> str:
 
 
 def _runs(history: History) -> list[dict[str, Any]]:
-    """List the newest runs, newest first; what was left is counted from the first run on, as charges only."""
+    """List the newest runs, newest first, with the budget that was left after each, counting only charges."""
     left, rows = history.cap - history.spent_earlier, []
     for run in history.runs:
         left -= run.spent
@@ -153,13 +153,13 @@ def _runs(history: History) -> list[dict[str, Any]]:
 
 
 def _embedded(svg: str, text: str) -> str:
-    """Put a picture inside Markdown, on white: the UI is dark for many."""
+    """Embed a picture in Markdown, on a white background, because the UI is often dark."""
     svg = svg.replace("<svg ", '<svg style="background:#ffffff" ', 1)
     return f"![{text}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
 
 
 def _plain(text: str) -> str:
-    """Escape text, so that Markdown takes it as it is."""
+    """Escape text for Markdown."""
     return re.sub(r"([\\`*_{}\[\]()<>#!|~])", r"\\\1", text)
 
 

@@ -1,15 +1,15 @@
-"""The boundary to Prefect: the only way to declare tasks and flows, and what they may keep and raise.
+"""The boundary to Prefect: the only way to declare tasks and flows, and rules for their results and exceptions.
 
-Prefect keeps what it is shown: parameters and artifacts in its database, results in files, exceptions in
-state messages, logs and (pickled, whatever the settings) in files. So nothing private is shown to it:
+Prefect keeps everything that it gets: parameters and artifacts in its database, results in files, exceptions in
+state messages, logs and (pickled, with any settings) in files. So it gets nothing private:
 
-- Rows stay where they are. Handles and public values cross, nothing else; see `pubpriv.tasks._crossing`.
-- Exceptions leave as fresh errors of our own, raised outside the `except` block: no cause, no context, no
+- Rows stay where they are. Only handles and public values cross; see `pubpriv.tasks._crossing`.
+- Exceptions are replaced by new errors of our own, raised outside the `except` block: no cause, no context, no
   notes, no attributes.
-- Results of private tasks are neither kept nor cached: the ledger remembers them. Results of public tasks are
-  kept as readable JSON and found again by content: source, inputs, and the code and libraries that count.
+- Results of private tasks are neither kept nor cached: the ledger keeps them. Results of public tasks are kept as
+  readable JSON and found again by content: source, inputs, and the relevant code and libraries.
 
-`pubpriv.tasks.runner` declares the steps of estimators here, by what each says of itself.
+`pubpriv.tasks.runner` declares the steps of estimators here, from what each step declares.
 """
 
 import asyncio
@@ -64,10 +64,10 @@ _OURS = (CrossingError, SpecMismatch, RunClosed, InvalidInput, BudgetExceeded, U
 
 
 def _fresh_error(error: BaseException, otherwise: Callable[[BaseException], PubPrivError]) -> BaseException:
-    """Give what may leave in place of `error`: one of our errors with the same text, or a fixed one.
+    """Return the replacement of `error`: one of our errors with the same text, or a fixed one.
 
     The result is a new object of a class from a closed list, so nothing is attached to it: no attribute, note,
-    cause or context. Errors of ours are written before rows are opened, or have one text: it may be shown.
+    cause or context. Texts of our own errors may be shown: they are made before rows are opened, or are fixed.
     """
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt("interrupted")
@@ -76,7 +76,7 @@ def _fresh_error(error: BaseException, otherwise: Callable[[BaseException], PubP
     if isinstance(error, SystemExit):
         return SystemExit(1)
     if isinstance(error, asyncio.CancelledError):
-        # Prefect ends a run so whose lease ran out while its server was away: a crash, which another run goes on after
+        # Prefect ends a run like this if its lease ran out while the server was away: a crash, to be continued
         return asyncio.CancelledError("cancelled")
     if isinstance(error, PrivateStepFailed):
         return PrivateStepFailed()
@@ -85,12 +85,12 @@ def _fresh_error(error: BaseException, otherwise: Callable[[BaseException], PubP
 
 
 def _call(step: Callable[..., _R], args: Any, kwargs: Any, otherwise: Callable[[BaseException], PubPrivError]) -> _R:
-    """Give the result of `step`; whatever it raises leaves as `_fresh_error` makes it."""
+    """Return the result of `step`; exceptions are replaced by `_fresh_error`."""
     try:
         return step(*args, **kwargs)
     except BaseException as error:  # nothing that private code raises may pass as it is
         fresh = _fresh_error(error, otherwise)
-    # raised out here, where the original is no longer in flight
+    # raised outside of `except`, so that the original is not attached
     raise fresh from None
 
 
@@ -130,7 +130,7 @@ class _ByContent(CachePolicy):
     def compute_key(
         self, task_ctx: Any, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
     ) -> str | None:
-        """Hash all that decides the result."""
+        """Hash everything that determines the result."""
         try:
             given = {name: _identity(value) for name, value in inputs.items()}
         except TypeError:
@@ -159,12 +159,12 @@ def _code_fingerprint() -> str:
 
 
 # --- how tasks and flows are declared ----------------------------------------------------------------------
-# The signatures are closed: what is not an argument here cannot be set, and nothing is left to a global
-# setting of Prefect that would undo it.
+# The signatures are closed: options that are not arguments here cannot be set, and no global setting of
+# Prefect can change them.
 
 
 def private_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
-    """Declare a step that asks a curator. Its result is not kept or cached, for the ledger replays it.
+    """Declare a step that asks a curator. Its result is not kept or cached, because the ledger replays it.
 
     Args:
         name: as shown in the UI, where the step's docstring is its description.
@@ -185,7 +185,7 @@ def public_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
 
 
 def publishing_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
-    """Declare a step that writes public values somewhere, each time that it is called: nothing is cached.
+    """Declare a step that writes public values somewhere at every call; nothing is cached.
 
     Args:
         name: as shown in the UI, where the step's docstring is its description.
@@ -194,10 +194,10 @@ def publishing_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
 
 
 def _task(name: str, private: bool, **kept: Any) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
-    """Declare a task; `kept` says what Prefect does with its result.
+    """Declare a task; `kept` has options for its result.
 
-    It has no tags: for each tag Prefect asks the server for a slot before the task begins, and a server that does not
-    answer would fail a run as often as it has steps.
+    It has no tags: for each tag Prefect asks the server for a slot before the task begins, so that every step could
+    fail if the server does not answer.
     """
     return lambda step: prefect_task(name=name, retries=0, log_prints=False, **kept)(_guarded(step, private=private))
 
@@ -226,13 +226,13 @@ def _guarded(step: Callable[_P, _R], private: bool) -> Callable[_P, _R]:
 def safe_flow(
     *, name: str, flow_run_name: str | Callable[[], str] | None = None
 ) -> Callable[[Callable[_P, _R]], Flow[_P, _R]]:
-    """Declare a flow out of which no exception carries anything; Prefect would pickle it to a file.
+    """Declare a flow whose exceptions carry no data, since Prefect would pickle them to a file.
 
     The flow refuses to start under `PREFECT_DEBUG_MODE`.
 
     Args:
         name: as shown in the UI, where the docstring is its description.
-        flow_run_name: template over the (public) parameters, or a function that makes it of what the run knows.
+        flow_run_name: template over the (public) parameters, or a function that returns the name during the run.
     """
 
     def declare(body: Callable[_P, _R]) -> Flow[_P, _R]:
@@ -258,7 +258,7 @@ def safe_flow(
 
 
 def _failed_in_flow(error: BaseException) -> PubPrivError:
-    """Say that the server or a disk failed, if that is it; anything else outside private steps is a defect."""
+    """Return the error for a failed server or disk; any other exception outside private steps is a defect."""
     return foreign(error) or PubPrivError(_FLOW_FAILED)
 
 

@@ -1,6 +1,6 @@
-"""Events: what the server hears of datasets and of their ledger, so that automations and people can act on it.
+"""Events about datasets and their ledger, on which automations and people can act.
 
-Payloads are figures of the ledger, which are public; `text` says the same in words, with what to do.
+Payloads are figures of the ledger, which are public; `text` has the same in words, with what to do.
 """
 
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ VERIFY_FAILED = "pubpriv.ledger.verify-failed"
 
 
 def resource_id(dataset: str) -> str:
-    """Name a dataset in events."""
+    """Return the name of a dataset in events."""
     return f"pubpriv.dataset.{dataset}"
 
 
 @dataclass(frozen=True)
 class BudgetOutlook:
-    """Hold what is left of a dataset's budget, seen from a run with some allotment.
+    """The remaining budget of a dataset, from the view of a run with some allotment.
 
     Attributes:
-        balance: of the dataset.
-        allotment: of the run.
-        fitting: how many more runs with this allotment could be opened now.
+        balance: balance of the dataset.
+        allotment: allotment of the run.
+        fitting: number of further runs with this allotment that could be opened now.
     """
 
     balance: Balance
@@ -65,7 +65,7 @@ class BudgetOutlook:
         }
 
     def in_words(self) -> str:
-        """Say in two sentences what is spent, held and left, and for how many runs that is room."""
+        """Describe in two sentences what is spent, held and left, and how many more runs fit."""
         figures = self.figures()
         return (
             f"Of a budget of {figures['budget']}, that is {figures['cap']}: spent {figures['spent']}, held by open "
@@ -74,7 +74,7 @@ class BudgetOutlook:
         )
 
     def tell_if_low(self, release_id: str, warn_below: int) -> bool:
-        """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; say whether it did."""
+        """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; returns whether it did."""
         if self.fitting >= warn_below:
             return False
         what_to_do = "Raise the cap (`pubpriv budget set --raise`), lower the allotment, or run less often."
@@ -82,7 +82,7 @@ class BudgetOutlook:
         return True
 
     def tell_if_exhausted(self, release_id: str) -> bool:
-        """Emit `pubpriv.budget.exhausted` if no such run fits, as a refusal may have other reasons; say whether."""
+        """Emit `pubpriv.budget.exhausted` if no such run fits (refusals may have other reasons); returns whether."""
         if self.fitting:
             return False
         what_to_do = "The deployment is paused: raise the cap (`pubpriv budget set --raise`) and switch it on again."
@@ -100,7 +100,7 @@ def tell_of_skipped(dataset: str, release_id: str, why: str) -> None:
 
 
 def tell_of_old_export(dataset: str, hours: int) -> None:
-    """Emit `pubpriv.ledger.export-old`: what was charged since would be forgotten if the ledger were lost."""
+    """Emit `pubpriv.ledger.export-old`: if the ledger were lost, charges since the export would be forgotten."""
     text = f"The newest export of the ledger is {hours} h old: look why `pubpriv ledger export` does not run."
     _emit(EXPORT_OLD, dataset, text, hours=hours)
 

@@ -1,7 +1,7 @@
-"""Troubles of the Prefect server, as opposed to defects: it is down, overloaded or locked, or does not let us in.
+"""Outages of the Prefect server, as opposed to defects: it is down, overloaded or locked, or denies access.
 
-Prefect's client and httpx raise them wherever a flow or a command speaks to the server. What leaves is `Unavailable`
-with the class and the status, and nothing else of the error: its text may quote what was sent.
+Prefect's client and httpx raise them when a flow or a command talks to the server. They become `Unavailable`, with only
+the class and the status of the error, because its text may quote sent data.
 """
 
 import errno
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pubpriv.errors import PubPrivError, Unavailable
 
 _TRY_AGAIN = frozenset({401, 403, 408, 425, 429})
-"""Statuses below 500 that say nothing about the request itself: who asks, and how often."""
+"""Statuses below 500 that are not about the request itself, but about access rights, time or rate."""
 
 _SERVER_ERRORS = 500
 
@@ -19,10 +19,10 @@ _KEPT = "what was paid is kept, and the same release id goes on at no further co
 
 
 def _outage_of(error: BaseException) -> str | None:
-    """Name the class, and the status if there is one, of an error that means that the server cannot be used now.
+    """Return the class, and the status if there is one, of an error that means that the server cannot be used now.
 
     Returns:
-        None for any other error: it is a defect, or somebody else's to explain.
+        None for any other error, which is a defect or is explained elsewhere.
     """
     import httpx
 
@@ -33,7 +33,7 @@ def _outage_of(error: BaseException) -> str | None:
 
 
 def foreign(error: BaseException) -> PubPrivError | None:
-    """Return what may leave in place of an error of the server's or of the disk's; None for any other."""
+    """Return the replacement of an error of the server or the disk; None for any other error."""
     outage = _outage_of(error)
     if outage is not None:
         return Unavailable(f"the Prefect server cannot be used ({outage}); {_KEPT}. Run again when it answers")
@@ -47,10 +47,10 @@ def foreign(error: BaseException) -> PubPrivError | None:
 
 @contextmanager
 def naming_outages(what: str) -> Iterator[None]:
-    """Raise `Unavailable` for an outage of the server of which `what` says where it is.
+    """Turn an outage of the server, described by `what`, into `Unavailable`.
 
     Raises:
-        Unavailable: in place of the client's own error.
+        Unavailable: instead of the client's own error.
     """
     outage: str | None = None
     try:
@@ -65,7 +65,7 @@ def naming_outages(what: str) -> Iterator[None]:
 
 @contextmanager
 def not_needed() -> Iterator[None]:
-    """Go on without something that only shows, where the server cannot be used."""
+    """Ignore outages in code that only displays something."""
     try:
         yield
     except Exception as error:

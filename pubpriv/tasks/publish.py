@@ -1,6 +1,6 @@
-"""What Prefect's UI shows of a run, and what its last task writes: all of it is public.
+"""Prefect artifacts of a run and the files of its last task, all of which are public.
 
-`publish_release` is for a run that came to its end; `refusals_shown` for one that the ledger refused.
+`publish_release` is for a finished run; `refusals_shown` for a run that the ledger refused.
 """
 
 import json
@@ -47,14 +47,14 @@ _CHARGE = ("label", "question", "cost")
 def publish_release(
     estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int, series: str | None = None
 ) -> _E:
-    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and say if the budget runs low.
+    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and emit an event if budget is low.
 
     Args:
-        estimate: that was released.
-        job: that the run did.
-        folder: where public rows are kept for tasks.
-        warn_below: an event says that fewer such runs fit.
-        series: that the release belongs to; None: to none.
+        estimate: the release.
+        job: job of the run.
+        folder: folder of public rows for tasks.
+        warn_below: emit an event if fewer such runs fit.
+        series: series of the release; None: it has none.
 
     Returns:
         The estimate.
@@ -78,7 +78,7 @@ def publish_release(
 
 
 def _show_spend(estimate: Estimate) -> None:
-    """Tell what the release spent by a tag of the flow run: the head of its page and lists of runs show tags."""
+    """Show what the release spent as a tag of the flow run, which its page and lists of runs display."""
     context = FlowRunContext.get()
     run = None if context is None else context.flow_run
     if run is None:
@@ -90,19 +90,19 @@ def _show_spend(estimate: Estimate) -> None:
 
 @contextmanager
 def refusals_shown(job: Job, series: str | None = None) -> Iterator[None]:
-    """Show why a run that the ledger refuses was refused, and say if the budget is used up.
+    """Show why the ledger refused a run, and emit an event if the budget is used up.
 
-    A run whose files could not be kept afterwards does not begin.
+    A run whose files could not be stored afterwards does not begin.
 
     Raises:
-        InvalidInput: `PUBPRIV_OUTPUT` cannot be written, or the names of the run make no file names.
-        BudgetExceeded: as it came; the flow run fails with its text.
+        InvalidInput: `PUBPRIV_OUTPUT` cannot be written, or the names of the run cannot become file names.
+        BudgetExceeded: passed on; the flow run fails with its text.
     """
     check_tree(job.dataset, job.release_id)
     try:
         yield
     except BudgetExceeded as refusal:
-        with suppress(Exception):  # ledger or server went away meanwhile: it is the refusal that counts
+        with suppress(Exception):  # even if ledger or server are gone, the refusal must be raised
             _show_refusal(job, Subject(job.dataset, series), str(refusal))
         raise
 
@@ -117,14 +117,14 @@ def _show_refusal(job: Job, subject: Subject, refusal: str) -> None:
 
 @publishing_task(name="store release")
 def _store_release(model: str, ledger: str, public: PublicTable | None, root: str, series: str | None) -> str:
-    """Write model, table and report page into the output folder; what is there already is left as it is.
+    """Write model, table and report page into the output folder; existing files are left as they are.
 
     Args:
         model: the model file's text.
         ledger: URL without a password, for the budget's history.
-        public: rows for the picture.
+        public: public rows for the picture.
         root: the output folder.
-        series: that the release belongs to; None: to none.
+        series: series of the release; None: it has none.
 
     Returns:
         Path of the report page.
@@ -141,9 +141,9 @@ def _publish_statement(statement: Mapping[str, Any], subject: Subject, release_i
     """Show a run's privacy statement: a page with the guarantee, and a table with one row per charge.
 
     Args:
-        statement: as `Statement.to_json` gives it: unit, neighbouring, kind, guarantee, spent, charges.
+        statement: result of `Statement.to_json`: unit, neighbouring, kind, guarantee, spent, charges.
         subject: dataset and series of the run.
-        release_id: of the run.
+        release_id: release id of the run.
 
     Returns:
         Identities of the page and the table. Both carry the series' name, so the UI shows their history.
@@ -197,7 +197,7 @@ def _cells(frame: Any) -> list[dict[str, Any]]:
 
 
 def _text_of(value: Any) -> str:
-    """Write a number, a text, or several of them; anything else has no place in a statement."""
+    """Text of a number, a text, or a sequence of them; a statement has no other values."""
     if isinstance(value, tuple | list):
         return ", ".join(map(_text_of, value))
     if isinstance(value, Mapping):

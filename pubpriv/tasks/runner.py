@@ -1,8 +1,8 @@
-"""How Prefect runs steps: each as a named, guarded task, cached if it is public, with arrows that follow the data.
+"""Run steps in Prefect: each is a named, guarded task, cached if it is public, with dependencies that follow the data.
 
-The UI shows a progress bar where a scan takes long, and a line in the log when a step is done: names, seconds, the
-fraction of blocks read, and what was charged. These are public facts, none of which depends on a value. (How long a
-step takes may depend on values; Prefect keeps that of every task anyway, see `docs/privacy.md`.)
+The UI shows a progress bar if a scan takes long, and the log has a line when a step is done: names, seconds, the
+fraction of blocks read, and the charges. These are public facts that depend on no value, except the duration of a step,
+which may depend on values; Prefect keeps that of every task anyway, see `docs/privacy.md`.
 """
 
 import functools
@@ -30,21 +30,21 @@ from pubpriv.tasks.boundary import private_task, public_task
 from pubpriv.tasks.outages import not_needed
 
 PRIVATE = " [private]"
-"""Mark behind the name of a step that asks private rows; a tag would cost a question to the server before each."""
+"""Suffix of the name of a step that asks private rows; a tag would need a request to the server before each."""
 
 _MOST_PARTS = 1000
-"""So many parts of a value are looked at for what earlier steps made."""
+"""Most parts of a value that are searched for results of earlier steps."""
 
 
 class PrefectRunner:
     """Runs the steps of one flow run; see `pubpriv.estimators.steps.Runner`.
 
-    What a step declares of itself decides: its title names the task, private ones are guarded and never kept, public
-    ones are kept and found again. Every argument crosses the task boundary as a handle or a public value, so the
-    driver gets the same bits as from the plain functions.
+    The declaration of a step decides: its title names the task, private steps are guarded and never kept, results of
+    public steps are kept and found again. Every argument crosses the task boundary as a handle or a public value, so
+    the driver gets the same bits as from the plain functions.
 
     Args:
-        folder: where public rows are kept, by their hash.
+        folder: folder of public rows, by their hash.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -53,7 +53,7 @@ class PrefectRunner:
         self._made: dict[Any, State[Any]] = {}
 
     def __call__(self, step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the step as a task, with arrows from the runs that made its arguments; give what it makes."""
+        """Run the step as a task that depends on the runs that made its arguments; return its result."""
         self._steps += 1
         name = f"{self._steps}. {step.at(place)}{PRIVATE * step.private}"
         task = _task_of(step, os.fspath(self._folder)).with_options(task_run_name=lambda: name)
@@ -73,7 +73,7 @@ class PrefectRunner:
         return result.load() if isinstance(result, PublicHandle) else result
 
     def _upstream(self, values: tuple[Any, ...]) -> list[State[Any]]:
-        """Give the final states of the task runs that made these values, or parts of them."""
+        """Return the final states of the task runs that made these values, or parts of them."""
         states = [self._made[part] for part in _parts(values) if part in self._made]
         return list({state.state_details.task_run_id: state for state in states}.values())
 
@@ -96,7 +96,7 @@ def _keeping(step: Callable[..., Any], folder: str) -> Callable[..., Any]:
 
 
 def _followed(step: Step[..., Any]) -> Callable[..., Any]:
-    """Show the scans of `step`, and log what it took; outside a task run it is itself only."""
+    """Show the scans of `step` and log its time and charges; outside of a task run, just call it."""
 
     @functools.wraps(step.function)
     def inner(*args: Any, **kwargs: Any) -> Any:
@@ -119,7 +119,7 @@ def _followed(step: Step[..., Any]) -> Callable[..., Any]:
 
 
 class _Bar:
-    """A progress artifact for each scan of a step that takes long."""
+    """A progress artifact for each long scan of a step."""
 
     def __init__(self, name: str, curator: Curator) -> None:
         self._name = name
@@ -128,10 +128,10 @@ class _Bar:
         self._given_up = False
 
     def __call__(self, fraction: float, ended: bool) -> None:
-        """Show it, in percent; after the end of a scan the next one gets a bar of its own."""
+        """Show the progress in percent; the next scan gets a bar of its own."""
         if self._given_up:
             return
-        self._given_up = True  # a server that does not answer is asked once: the scan goes on without its bar
+        self._given_up = True  # if the server does not answer once, the scan continues without a bar
         with not_needed():
             self._show(round(100.0 * fraction, 1), ended)
             self._given_up = False
@@ -151,7 +151,7 @@ class _Bar:
 
 
 def _series() -> str | None:
-    """Name the series of the flow run at work, if it is of one."""
+    """Series of the current flow run, if it has one."""
     context = FlowRunContext.get()
     form = (context.parameters or {}).get("parameters") if context else None
     return getattr(form, "series", None)
@@ -172,15 +172,15 @@ def _cost_text(curator: Curator | None, paid: list[str]) -> str:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Give the dataclasses in a value, itself included: those are equal where a step was given what another one made.
+    """Yield the dataclasses in a value, including itself, to find those that equal the result of another step.
 
-    Not by identity: a run settles what a step made, and its driver goes on with what was settled.
+    They are compared by value, not by identity, because a driver continues with the settled copy of a result.
     """
     rest, seen = [value], 0
     while rest and seen < _MOST_PARTS:
         item = rest.pop()
         seen += 1
-        if isinstance(item, Ask):  # what a step may ask, not what it is made of
+        if isinstance(item, Ask):  # a plan of questions, not a result
             continue
         if is_dataclass(item):
             yield item

@@ -1,4 +1,4 @@
-"""Validate: the tables of a run, held against their schemas; with or without Prefect."""
+"""Validate the tables of a run against their schemas, with or without Prefect."""
 
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.estimators.jobs import Validation
@@ -16,7 +16,7 @@ def _validate_public_table(table: PublicTable) -> PublicTable:
 
 @opening_step(title="validate private table")
 def _validate_private_table(table: PrivateTable, columns: tuple[str, ...]) -> PrivateTable:
-    """Validate what the private table declares, as an empty frame: rows are not read."""
+    """Validate the declaration of the private table, as an empty frame: rows are not read."""
     validate_private_declaration(table, columns)
     return table
 

@@ -54,7 +54,7 @@ def test_each_month_is_released_once_from_its_own_rows(place, program):
         "2026-07": 0.1,
     }
     report = program("budget", "report", "mean-2026-07", "--dataset", "visits", "--ledger", URL).out
-    assert "rows of 2026-07 alone" in report
+    assert "only rows of 2026-07" in report
     assert "0.15-zCDP" in report
     assert program("report", "2026-07.json", "--out", "m.html", "--ledger", URL).code == 0
     assert "2026-07" in (place / "m.html").read_text()

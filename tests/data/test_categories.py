@@ -147,9 +147,9 @@ def test_columns_without_categories_are_refused(tmp_path, column, says):
 def test_a_column_is_of_groups_or_of_the_estimate(tmp_path):
     """Never both, and it has to be there."""
     path = written(tmp_path / "t.parquet", a=[1.0, 2.0], region=[1, 2], who=[1, 2])
-    with pytest.raises(InvalidInput, match="no column of an estimate"):
+    with pytest.raises(InvalidInput, match="cannot be a column of the estimate"):
         pp.PrivateTable.open(path, ["a", "region"], by=REGION)
-    with pytest.raises(InvalidInput, match="no id"):
+    with pytest.raises(InvalidInput, match="or an id"):
         pp.PrivateTable.open(path, ["a"], person="region", by=REGION)
     with pytest.raises(InvalidInput, match="missing"):
         pp.PrivateTable.open(path, ["a"], by=ByCategory("area", ("1",)))

@@ -46,7 +46,7 @@ def test_both_columns_of_a_quotient_are_declared(tmp_path):
     for opened in (pp.PrivateTable, pp.PublicTable):
         with pytest.raises(InvalidInput, match=r"'visit' is missing from the .*did you mean 'visits'"):
             opened.open(tmp_path / "t.parquet", ["cost / visit"])
-    with pytest.raises(InvalidInput, match="tells whose row it is"):
+    with pytest.raises(InvalidInput, match="says whose row it is"):
         pp.PrivateTable.open(tmp_path / "t.parquet", ["cost / visits"], person="visits")
 
 

@@ -1,7 +1,7 @@
-"""How private rows are kept: Parquet, Feather and CSV files, and tables in the memory of this process.
+"""Formats of private tables: Parquet, Feather and CSV files, and tables in the memory of this process.
 
-A format says of a table what its schema is and how its rows are cut, and yields rows. It looks at nothing else, and
-fails on no value.
+A format reports a table's schema and how its rows are cut into pieces, and yields rows. It reads nothing else, and
+never fails on a value.
 """
 
 from pubpriv.common.tables import is_in_memory, kind_of
@@ -12,7 +12,7 @@ _FORMATS: dict[str, Format] = {"Parquet": _parquet, "Feather": _feather, "CSV": 
 
 
 def format_of(path: str) -> Format:
-    """Say what reads the file, or the table in memory, of this canonical name."""
+    """Return the format of the file, or table in memory, with this canonical name."""
     return memory_table if is_in_memory(path) else _FORMATS[kind_of(path)]
 
 

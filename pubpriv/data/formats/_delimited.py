@@ -1,12 +1,12 @@
-"""CSV files: a header line with names of columns, then a record in each line.
+"""CSV files: a header line with column names, then one record per line.
 
-**A line is a record, whatever is in it.** It ends where the byte of a line feed is, inside of quotes too, so how many
-records there are, and where each of them lies, depends on no value: a record that is replaced by another line moves
-none of the others. The price is that a cell cannot hold a line break. A record with one is read as two, of which
-neither counts, unless a part happens to have as many cells as the header; Parquet has no such limit.
+**A line is a record, whatever is in it.** It ends at the byte of a line feed, even inside quotes. So the number of
+records and their places depend on no value: replacing a record by another line moves none of the others. The price is
+that a cell cannot contain a line break. A record with one is read as two, and neither counts, unless a part happens to
+have as many cells as the header; Parquet has no such limit.
 
-Within a line commas separate cells, but between quotes; a line whose quotes are not pairs, that has another number of
-cells than the header, or that is longer than `_LONGEST`, is a record without any cell. Nothing of this can fail.
+Within a line, commas outside quotes separate cells. A line with an odd number of quotes, with another number of cells
+than the header, or longer than `_LONGEST`, is a record with no cells. None of this can fail.
 """
 
 import csv
@@ -24,16 +24,16 @@ _READ = 1 << 20
 """Bytes that are read at a time."""
 
 _LONGEST = 1 << 20
-"""Bytes of a line that is read: whoever reads holds no more than some such lines in memory."""
+"""Longest line that is read, in bytes, which bounds the memory that reading takes."""
 
 _FEED, _RETURN, _COMMA, _QUOTE = b'\n\r,"'
 
 
 def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
-    """Read the header and count the lines. Columns have no types; as Arrow has to have some, they are bytes.
+    """Read the header and count the lines. Columns have no types; in Arrow they are bytes.
 
     Raises:
-        ValueError: the first line is no header.
+        ValueError: the first line is not a header.
     """
     import pyarrow as pa
 
@@ -56,10 +56,10 @@ def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape
 
 
 def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
-    """Yield record batches of `columns`, each cell as its bytes; null where there is none, or where it is empty.
+    """Yield record batches of `columns`, each cell as its bytes, null if it is missing or empty.
 
     Raises:
-        InvalidInput: there are other lines by now.
+        InvalidInput: the file has other lines now.
     """
     import pyarrow as pa
 
@@ -78,10 +78,10 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _header(handle: Any) -> tuple[list[str], int]:
-    """Names of the columns, and the byte after the header.
+    """Names of the columns, and the position of the byte after the header.
 
     Raises:
-        ValueError: it is no line of UTF-8 text, or longer than any line that is read.
+        ValueError: the header is not UTF-8 text, or longer than `_LONGEST`.
     """
     line, feed, _ = handle.read(_LONGEST).partition(b"\n")
     names: list[str] = []
@@ -96,15 +96,15 @@ def _header(handle: Any) -> tuple[list[str], int]:
 
 
 def _read(handle: Any) -> Iterator[np.ndarray]:
-    """Bytes, as they come."""
+    """Yield the file's bytes, `_READ` at a time."""
     while data := handle.read(_READ):
         yield np.frombuffer(data, np.uint8)
 
 
 def _lines(handle: Any, rows: int) -> Iterator[np.ndarray]:
-    """Bytes of `rows` lines, or of as many as there are; in each array whole ones, with their line feeds.
+    """Yield the bytes of `rows` lines, or of fewer if the file ends, in arrays of whole lines with their line feeds.
 
-    Of a line that is longer than any that is read only the beginning comes.
+    A line longer than `_LONGEST` is cut off.
     """
     rest = b""
     while rows and (data := handle.read(_READ)):
@@ -121,11 +121,11 @@ def _lines(handle: Any, rows: int) -> Iterator[np.ndarray]:
 
 
 class _Cells:
-    """Where the cells of some lines are.
+    """Positions of the cells of some lines.
 
     Args:
         lines: bytes of whole lines.
-        width: cells of a line that has them all.
+        width: number of cells of a complete line.
     """
 
     def __init__(self, lines: np.ndarray, width: int) -> None:
@@ -138,7 +138,7 @@ class _Cells:
         own, commas, paired = np.cumsum(is_feed)[~is_feed], marks[~is_feed], True
         quotes = lines == _QUOTE
         if quotes.any():
-            odd = np.cumsum(quotes, dtype=np.uint8) % 2 == 1  # up to each byte; none of the bytes compared is a quote
+            odd = np.cumsum(quotes, dtype=np.uint8) % 2 == 1  # odd number of quotes so far: inside quotes
             before = np.concatenate([[False], odd[feeds[:-1]]])
             paired = odd[feeds] == before
             outside = odd[commas] == before[own]
@@ -150,7 +150,7 @@ class _Cells:
         self.rows = len(feeds)
 
     def column(self, place: int) -> Any:
-        """Cells of one column as an Arrow array of bytes, without the quotes around them."""
+        """Return the cells of one column as an Arrow array of bytes, without surrounding quotes."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

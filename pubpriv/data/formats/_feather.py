@@ -1,4 +1,4 @@
-"""Feather files, which are Arrow's own file format (IPC). Their record batches are the pieces."""
+"""Feather files, Arrow's own file format (IPC). Their record batches are the pieces."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from pubpriv.errors import InvalidInput
 
 
 def look(path: str, columns: Sequence[str]) -> Look:
-    """Read the schema, and of one column how many rows each record batch has."""
+    """Read the schema, and from one column the number of rows of each record batch."""
     import pyarrow as pa
 
     filesystem, inner = locate(path)
@@ -21,10 +21,10 @@ def look(path: str, columns: Sequence[str]) -> Look:
 
 
 def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
-    """Yield the record batch, with `columns`.
+    """Yield the piece's record batch, with `columns`.
 
     Raises:
-        InvalidInput: it has another number of rows by now.
+        InvalidInput: the record batch has another number of rows now.
     """
     import pyarrow as pa
 
@@ -38,7 +38,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _open(handle: Any, schema: Any, columns: Sequence[str]) -> Any:
-    """A reader that leaves the other columns on the disk."""
+    """Open a reader that reads only `columns` from the disk."""
     import pyarrow as pa
 
     places = [schema.get_all_field_indices(name)[0] for name in columns]

@@ -1,23 +1,23 @@
-"""What a format says of a table before its rows are read."""
+"""Layout of a table, as a format reports it before any row is read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 BATCH = 1 << 16
-"""Rows that are decoded at a time. Where a format has no pieces of its own, so many rows are one: no value moves a
-border of it."""
+"""Rows that are decoded at a time. In a format without pieces of its own each piece has this many rows, so that no
+value moves the border of a piece."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a file, one after another: a row group, a record batch, so many lines.
+    """Consecutive rows of a file: a row group, a record batch, or a fixed number of lines.
 
     Attributes:
-        number: among the pieces of its file.
-        rows: how many.
-        start: byte at which its lines begin, in a format without an index. It tells how long the lines before it are,
-            so it is never shown.
+        number: index among the pieces of the file.
+        rows: number of rows.
+        start: byte at which its lines begin, in a format without an index. It reveals the length of earlier lines, so
+            it is never shown.
     """
 
     number: int
@@ -27,12 +27,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Look:
-    """What is looked at before a scan.
+    """Schema and pieces of a table, read before a scan.
 
     Attributes:
         schema: Arrow schema.
-        pieces: in order.
-        typed: its columns have types; without, a cell is what it reads as, by itself (`cells`).
+        pieces: pieces in order.
+        typed: whether columns have types; if not, each cell is parsed by itself (`cells`).
     """
 
     schema: Any
@@ -41,16 +41,16 @@ class Look:
 
 
 class Format(Protocol):
-    """What reads one kind of table."""
+    """Reader of one kind of table."""
 
     @property
     def look(self) -> "_LookAt":
-        """Look at a table."""
+        """Function that reads the layout of a table."""
         ...
 
     @property
     def batches(self) -> "_Read":
-        """Read a piece of one."""
+        """Function that yields the rows of a piece."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Parquet files. Of their footers the schema and the row counts are looked at: no statistics, no key-value metadata."""
+"""Parquet files. From the footer only schema and row counts are used, not statistics or key-value metadata."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,13 +27,13 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
     """Yield record batches of `columns`, in order.
 
     Raises:
-        InvalidInput: the row group has another number of rows by now.
+        InvalidInput: the row group has another number of rows now.
     """
     import pyarrow.parquet
 
     filesystem, inner = locate(path)
     with filesystem.open_input_file(inner) as handle:
-        # read as it is decoded: Arrow would else fetch a whole row group first, however long that is
+        # read while decoding: otherwise Arrow fetches a whole row group first, however long it is
         file = pyarrow.parquet.ParquetFile(handle, memory_map=False, pre_buffer=False, buffer_size=_READ)
         if file.metadata.row_group(piece.number).num_rows != piece.rows:
             raise InvalidInput("the private table was replaced while it was read")

@@ -1,7 +1,7 @@
-"""Cells of a file without types: what number a text reads as, from that text alone.
+"""Parse cells of a file without types as numbers, each from its own text.
 
-`12`, ` -1.5e3 ` and `inf` are what they say; `true` and `false`, in any case, are 1 and 0; a date or a time as ISO 8601
-writes it is its days since the beginning of 1970, in UTC where no zone is named. Any other text is a missing cell.
+`12`, ` -1.5e3 ` and `inf` are numbers; `true` and `false`, in upper or lower case, are 1 and 0; a date or time in ISO
+8601 becomes days since the beginning of 1970, in UTC if no zone is given. Any other text is a missing cell.
 """
 
 import re
@@ -14,11 +14,11 @@ from pubpriv.data._arrow import numbers_of, validity_of
 
 _NUMBER = re.compile(rb"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _USUAL = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$"
-"""Numbers as programs write them, which every Arrow reads: it rounds correctly, as Python does."""
+"""Numbers as programs write them, which every version of Arrow can parse; it rounds correctly, as Python does."""
 
 _TIME = re.compile(rb"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?")
 _DATED, _WHOLE = r"^\s*[0-9]{4}-", r"^\s*[+-]?[0-9]+\s*$"
-"""What a date begins with, and no number does; a whole number."""
+"""Beginning of a date, with which no number begins; and a whole number."""
 
 _DAY = 86_400
 _WORDS = {b"true": 1.0, b"false": 0.0, b"inf": np.inf, b"+inf": np.inf, b"-inf": -np.inf}
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def numbers_in(cells: Any) -> np.ndarray:
-    """Return an Arrow array of bytes as float64, NaN where a cell is no number. Fails on no value."""
+    """Parse an Arrow array of bytes to float64, NaN if a cell is not a number. Never fails on a value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -42,10 +42,10 @@ def numbers_in(cells: Any) -> np.ndarray:
 
 
 def days_in(cells: Any) -> np.ndarray:
-    """Return an Arrow array of bytes as days since the beginning of 1970, NaN where a cell does not say when.
+    """Parse an Arrow array of bytes to days since the beginning of 1970, NaN if a cell is no date.
 
-    Dates and times are what `numbers_in` makes of them, and whole numbers are seconds, as in a file with types. Any
-    other number is no date. Fails on no value.
+    Dates and times are parsed as in `numbers_in`, and whole numbers are seconds, as in a file with types. Any other
+    number is not a date. Never fails on a value.
     """
     import pyarrow.compute as pc
 
@@ -55,12 +55,12 @@ def days_in(cells: Any) -> np.ndarray:
 
 
 def number_in(text: bytes) -> float:
-    """Return what one text reads as."""
+    """Parse one text."""
     return float(text) if _NUMBER.fullmatch(text) else _otherwise(text)
 
 
 def _otherwise(text: bytes) -> float:
-    """What a text reads as that is not written as a number."""
+    """Parse a text that is not written in the usual form of a number."""
     text = text.strip()
     if not _TIME.fullmatch(text):
         return _WORDS.get(text.lower(), np.nan)

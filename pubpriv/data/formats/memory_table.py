@@ -1,7 +1,8 @@
 """Private tables in the memory of this process, by the names that their owners gave them.
 
-A handle on one holds its name and no row, as a handle on a file does; the rows stay here until another table of that
-name, or the end of the process. Nobody can check that one table has one name: what a ledger knows of it is that name.
+A handle contains the table's name and no rows, like the handle of a file. The rows stay here until another table gets
+that name, or until the process ends. The ledger knows only the name, and cannot check that a table always has the same
+one.
 """
 
 import re
@@ -26,25 +27,25 @@ _WHAT = (
 
 _tables: dict[str, Any] = {}
 _columns: dict[str, frozenset[str]] = {}
-"""All that handles on a table were ever opened for: a later one leaves the earlier ones theirs."""
+"""Columns with which handles of a table were ever opened: a later handle does not remove those of earlier ones."""
 
 _frames: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
-"""What they were made of, as long as somebody holds it."""
+"""The original objects, as long as somebody else references them."""
 
 
 def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
     """Keep the columns of a table under a name.
 
     Args:
-        frame: a DataFrame of pandas, or whatever offers Arrow's C stream.
-        name: by which the ledger is to know it.
-        columns: names of those that will be read; others, but those of earlier handles, are left where they are.
+        frame: a DataFrame of pandas, or an object with Arrow's C stream.
+        name: the table's name in the ledger.
+        columns: names of the columns to keep, in addition to those of earlier handles.
 
     Returns:
         The canonical name.
 
     Raises:
-        InvalidInput: no table, no name, or columns that Arrow has no name or no type for.
+        InvalidInput: not a table, no name, or columns that Arrow cannot name or type.
     """
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     ours = pandas is not None and isinstance(frame, pandas.DataFrame)
@@ -63,13 +64,13 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
             f"the private table {name!r} in memory has columns that Arrow has no types for: give each column one type"
         )
     _tables[name], _columns[name] = table, read
-    with suppress(TypeError):  # of some classes nobody can tell whether an object is still there
+    with suppress(TypeError):  # objects of some classes cannot be referenced weakly
         _frames[id(frame)] = frame
     return f"{IN_MEMORY}{name}"
 
 
 def is_private(frame: Any) -> bool:
-    """Return whether this very object was opened as a private table; of a copy nothing is known."""
+    """Return whether this very object was opened as a private table; a copy is not recognised."""
     return id(frame) in _frames and _frames[id(frame)] is frame
 
 
@@ -84,7 +85,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
     """Yield record batches of `columns`, in order.
 
     Raises:
-        InvalidInput: there are fewer rows by now.
+        InvalidInput: there are fewer rows now.
     """
     found = _found(path).select(list(columns)).slice(piece.number * BATCH, piece.rows)
     if found.num_rows != piece.rows:
@@ -103,7 +104,7 @@ def _found(path: str) -> Any:
 
 
 def _of_arrow(frame: Any, columns: Set[str]) -> Any:
-    """A table of the columns; in the places of the others there is nothing but their names."""
+    """An Arrow table with these columns; of the other columns it has only the names."""
     import pyarrow as pa
 
     table = pa.table(frame)
@@ -112,7 +113,7 @@ def _of_arrow(frame: Any, columns: Set[str]) -> Any:
 
 
 def _of_pandas(frame: Any, columns: Set[str]) -> Any:
-    """The same, each column by its type: of objects, texts and categories of these those are taken that may be ids."""
+    """The same from pandas, by type of column: objects, texts and categories of these are kept if they may be ids."""
     import pandas as pd
     import pyarrow as pa
 
@@ -142,7 +143,7 @@ def _texts(cells: Any) -> Any:
 
 
 def _text(cell: Any) -> bytes | None:
-    """An id as bytes; what is no text, bytes or integer is none. Fails on no value."""
+    """Convert an id to bytes; None if it is not text, bytes or an integer. Never fails on a value."""
     if isinstance(cell, str):
         return cell.encode("utf-8", "surrogatepass")
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):

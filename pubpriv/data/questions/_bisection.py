@@ -33,8 +33,8 @@ _MAX_STEPS = 20
 class Bisection:
     """The smallest threshold that `rank` records do not exceed, up to noise and a grid of 2^steps cells.
 
-    Thresholds run from `lower` to `upper`, evenly, or evenly in the logarithm. The record's number is |z|
-    under `frame`, or the first coordinate of z where `signed`. A record whose number is not finite is below
+    Thresholds run from `lower` to `upper`, evenly, or evenly in the logarithm. A record's number is |z|
+    under `frame`, or the first coordinate of z if `signed`. A record whose number is not finite is below
     no threshold.
 
     Each count is clamped (`base.LIMIT`) before it decides where the next threshold lies, and compared with the rank
@@ -44,7 +44,7 @@ class Bisection:
     #{x <= t} at a threshold fixed by the earlier noisy answers; replacing a record moves it by at most 1, hence
     squared distance 1 a step. The steps compose adaptively; for Gaussian noise their squared distances add under
     zCDP and GDP alike: steps * w^2.
-    The scan keeps an exact histogram over all cells inside the door, so one pass answers every step.
+    Inside the door, one scan computes the exact histogram over all cells, which answers every step.
     """
 
     frame: Frame
@@ -68,12 +68,12 @@ class Bisection:
         check_noise("Bisection", self.noise_scale)
         if not (self.lower < self.upper and (self.lower > 0 or not self.logarithmic)):
             raise InvalidInput("Bisection needs lower < upper, both positive on a logarithmic scale")
-        # rounding may tie or swap thresholds that are closer than floats, and a range may overflow
+        # rounding may make close thresholds equal or swap them, and a range may overflow
         if not (np.isfinite(self.thresholds).all() and (self.thresholds[1:] > self.thresholds[:-1]).all()):
             raise InvalidInput(f"Bisection cannot cut this range into 2^{self.steps} cells: take fewer steps")
 
     def check(self, columns: int) -> None:
-        """The frame fits the columns."""
+        """Check that the frame fits the columns."""
         self.frame.check(columns)
 
     @classmethod
@@ -100,7 +100,7 @@ class Bisection:
 
     @property
     def total_sizes(self) -> Mapping[str, int | None]:
-        """One cell for each threshold."""
+        """One cell for each threshold, in one histogram."""
         return {"histogram": (1 << self.steps) + 1}
 
     def exact(self, totals: Totals) -> Totals:
@@ -117,7 +117,7 @@ class Bisection:
         return {"histogram": counts_of(fits, cells + 1, view.weights_of(finite))[:cells]}
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """The noisy counts of the thresholds that were asked, in order: (steps,)."""
+        """The noisy counts at the thresholds that were asked, in order: (steps,)."""
         part = (parts or self.parts)["count"]
         below = self.exact(totals)["count"].tolist()
         noise = draw("count", part.noise_scale, self.steps)

@@ -44,7 +44,7 @@ class Counts(Additive):
         check_noise("Counts", self.noise_scale)
 
     def check(self, columns: int) -> None:
-        """The partition fits the columns."""
+        """Check that the partition fits the columns."""
         check_columns(columns, self.partition)
 
     @classmethod
@@ -61,7 +61,7 @@ class Counts(Additive):
 
     @property
     def squared_length(self) -> Fraction:
-        """w^2: of what a record adds to its region, at most."""
+        """w^2: squared length of what a record adds to its region, at most."""
         return squared_weight(self.parts["count"])
 
     @property
@@ -85,14 +85,14 @@ class Counts(Additive):
 @public_value
 @dataclass(frozen=True)
 class JointCounts(Additive):
-    """How many records each region of several partitions holds: one look at the rows for all of them.
+    """How many records each region of several partitions has, from one scan for all of them.
 
     Sensitivity (replace-one): the counts of one partition are `Counts`, at most min(regions, 2) of which change, each
     by one. Squared distances of different partitions add: the sum over partitions of min(regions, 2).
 
     Attributes:
-        partitions: counted one after the other.
-        noise_scale: of every count.
+        partitions: partitions, in the order of their counts.
+        noise_scale: integer sd of every count.
     """
 
     partitions: tuple[Partition, ...]
@@ -104,7 +104,7 @@ class JointCounts(Additive):
         object.__setattr__(self, "partitions", _with_shared_cells(self.partitions))
 
     def check(self, columns: int) -> None:
-        """Every partition fits the columns."""
+        """Check that every partition fits the columns."""
         for partition in self.partitions:
             check_columns(columns, partition)
 
@@ -164,12 +164,12 @@ class ClippedSums(RegionSums):
 
 
 def _changed(partitions: tuple[Partition, ...]) -> int:
-    """How many counts one replaced record changes at most."""
+    """Largest number of counts that one replaced record changes."""
     return sum(min(partition.n_regions, 2) for partition in partitions)
 
 
 def _with_shared_cells(partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
-    """Partitions about the same cells, with one object for these, so that a block is mapped once for all of them."""
+    """Let partitions with equal cells share one object for these, so that a block is mapped once for all of them."""
     cells = [partition.cells for partition in partitions if isinstance(partition, ComponentShells)]
     return tuple(
         replace(partition, cells=cells[cells.index(partition.cells)])

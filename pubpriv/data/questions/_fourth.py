@@ -1,4 +1,4 @@
-"""Fourth moments of columns per region: how far a second moment itself may be off, for rows of any law."""
+"""Fourth moments of columns per region, from which the error of a second moment follows for rows of any law."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from pubpriv.data.questions._region_sums import RegionSums
 from pubpriv.errors import InvalidInput
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
-"""Radii whose eighth power is a float."""
+"""Range of radii whose eighth power neither overflows nor underflows."""
 
 
 @public_value

@@ -6,8 +6,8 @@ K(q,q') = <phi(q), phi(q')>; in different regions, or where one of the two is no
 K(q,q) + K(q',q'). K is a polynomial in inner products of vectors of norm at most R, so
 K(q,q) <= f(R^2) with f(s) = wN^2 + wS^2 s + w2^2 s^2, and only a lower bound of K(q,q') is needed.
 
-The last regions may have no frame. Of their records the number alone is asked: the coordinates of an answer about any
-frames there, but for some that are neither totalled nor released, so the same bounds hold.
+The last regions may have no frame. Only their records are counted: this is the answer for any frames there, without
+some coordinates, which are neither summed nor released, so the same bounds hold.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ _Shares = tuple[Fraction, Fraction, Fraction]
 
 @dataclass(frozen=True)
 class _Joint(OverRegions):
-    """Count, sum and a second part per region, of the same checked q; of regions without a frame the count.
+    """Count, sum and a second part per region, of the same checked q; for regions without a frame only the count.
 
     Attributes:
         noise_scales: integer sds of the three.
@@ -52,7 +52,7 @@ class _Joint(OverRegions):
     counts_bare = True
 
     least: ClassVar[int]
-    """Noise scale of a count or a sum: 0 where it may be left out."""
+    """Smallest noise scale of a count or a sum; 0 if it may be left out."""
 
     noise_scales: tuple[int, int, int]
 
@@ -77,7 +77,7 @@ class _Joint(OverRegions):
         return cls(partition, frames, radii, _noise_of(cls.__name__, squared_distance, shares))
 
     def _bare_counts(self, labels: np.ndarray, view: View) -> np.ndarray:
-        """Records of the regions that have no frame."""
+        """Counts of the regions that have no frame."""
         framed, regions = len(self.frames), self.partition.n_regions
         return counts_of(labels, regions, view.weights)[framed:] if framed < regions else np.zeros(0, dtype=np.int64)
 
@@ -108,7 +108,7 @@ class Moments(_Joint):
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
-        """A count for each region; of those with frames concatenated sums, and squared norms."""
+        """A count for each region; for regions with frames also sums, concatenated, and squared norms."""
         size = sum(f.dimension for f in self.frames)
         count, total, square = self.noise_scales
         return {
@@ -119,7 +119,7 @@ class Moments(_Joint):
 
     @property
     def squared_length(self) -> Fraction:
-        """K(q,q) = wN^2 + wS^2 R^2 + wQ^2 R^4: of what a record adds to its region, at most."""
+        """K(q,q) = wN^2 + wS^2 R^2 + wQ^2 R^4: squared length of what a record adds to its region, at most."""
         n, s, q = (squared_weight(part) for part in self.parts.values())
         return n + s * GRID**2 + q * GRID**4
 
@@ -129,7 +129,7 @@ class Moments(_Joint):
         return 2 * self.squared_length
 
     def totals(self, view: View) -> Totals:
-        """{"count": (regions,), "sum": concatenated, "square": (k,)}, of k regions with frames."""
+        """{"count": (regions,), "sum": concatenated, "square": (k,)}, with k regions that have frames."""
         labels = self.partition.assign(view)
         count, sums, square = [], [], []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
@@ -212,7 +212,7 @@ class LiftedGram(_Joint):
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
-        """Those asked of: counts; sums, diagonals and upper triangles, concatenated over regions with frames."""
+        """Parts that are asked: counts; sums, diagonals and upper triangles, concatenated over regions with frames."""
         k, ell = len(self.frames), self.frames[0].dimension
         count, total, moment = self.noise_scales
         off_diagonal = root_up(Fraction(moment * moment, 2))
@@ -232,13 +232,13 @@ class LiftedGram(_Joint):
 
     @property
     def squared_length(self) -> Fraction:
-        """K(q,q) = wN^2 + wS^2 R^2 + wM^2 R^4: of what a record adds to its region, at most."""
+        """K(q,q) = wN^2 + wS^2 R^2 + wM^2 R^4: squared length of what a record adds to its region, at most."""
         n, s, m = self._squared_weights
         return n + s * GRID**2 + m * GRID**4
 
     @property
     def _squared_weights(self) -> tuple[Fraction, ...]:
-        """wN^2, wS^2 and wM^2; 0 for what is not asked."""
+        """wN^2, wS^2 and wM^2; 0 for a part that is not asked."""
         parts = self.parts
         return tuple(squared_weight(parts[p]) if p in parts else Fraction(0) for p in ("count", "sum", "diagonal"))
 
@@ -258,7 +258,7 @@ class LiftedGram(_Joint):
         return {name: np.concatenate(pieces[name]).astype(np.int64) for name in self.parts}
 
     def values(self, noisy: Totals) -> Values:
-        """Those asked of: counts (regions,), sums of z (k, ell) and second moments (k, ell, ell) of k with frames."""
+        """Parts asked: counts (regions,), and for k regions with frames sums (k, ell), moments (k, ell, ell)."""
         k, ell, steps = len(self.frames), self.frames[0].dimension, self._steps
         moment = np.zeros((k, ell, ell))
         rows, columns = _above(ell)
@@ -295,7 +295,7 @@ class LiftedGram(_Joint):
 def _noise_of(name: str, squared_distance: Fraction, shares: _Shares) -> tuple[int, int, int]:
     """Smallest integer sds of (count, sum, second part) within their shares of the price and 2 wN w2 >= wS^2.
 
-    Rounding sds up to integers may tip shares that are balanced to a hair; the sum's sd then gives way.
+    Rounding sds up to integers may break this condition if the shares barely meet it; then the sum's sd is raised.
     """
     _check_shares(name, shares)
     if 4 * shares[0] * shares[2] < shares[1] ** 2:
@@ -307,10 +307,10 @@ def _noise_of(name: str, squared_distance: Fraction, shares: _Shares) -> tuple[i
 
 
 def _check_scales(name: str, scales: tuple[int, int, int], least: int) -> None:
-    """Noise scales of (count, sum, second part): the last is always asked, the others where they may be left out.
+    """Check the noise scales of (count, sum, second part); the second part may not be left out.
 
     Raises:
-        InvalidInput: they are not three integers, or too small.
+        InvalidInput: not three integers, or one is too small.
     """
     kind(f"the noise scales of {name}", scales, tuple)
     if len(scales) != 3:
@@ -328,22 +328,22 @@ def _above(ell: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def _flat(ell: int) -> np.ndarray:
-    """The same, into the flattened matrix."""
+    """The same indices into the flattened matrix."""
     return np.ravel_multi_index(_above(ell), (ell, ell))
 
 
 def _check_shares(names: str, shares: tuple[Fraction, ...]) -> None:
-    """Shares of a price are positive and sum to at most one."""
+    """Check that shares of a price are positive and sum to at most one."""
     if min(shares) <= 0 or sum(shares) > 1:
         raise InvalidInput(f"the shares of {names} must be positive and sum to at most 1")
 
 
 def _shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
-    """`frames`, with one object for equal ones, the partition's own where it has it, so that a block is mapped once."""
+    """Replace equal frames by one object, the partition's own if it has it, so that a block is mapped once."""
     cells = partition.cells if isinstance(partition, ComponentShells) else partition
     inner = cells.inner if isinstance(cells, Refined) else (cells,)
     own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
     if {id(frame) for frame in own}.issuperset(map(id, frames)):
-        return frames  # to compare frames takes long
+        return frames  # comparing frames is slow
     known = {frame: frame for frame in own}
     return tuple(known.setdefault(frame, frame) for frame in frames)

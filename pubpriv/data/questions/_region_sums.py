@@ -1,4 +1,4 @@
-"""What questions of one sum over each region share: fields, checks, noise and units; each proves its own distance."""
+"""Base class of questions about one sum per region: fields, checks, noise and units. Each proves its own distance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class RegionSums(OverRegions):
 
     @property
     def squared_length(self) -> Fraction:
-        """R^2 w^2: of what a record adds to its region, at most."""
+        """R^2 w^2: squared length of what a record adds to its region, at most."""
         return GRID * GRID * squared_weight(self.parts[self.part])
 
     @property
@@ -79,11 +79,11 @@ class RegionSums(OverRegions):
         return {self.part: np.concatenate(sums).astype(np.int64)}
 
     def vectors(self, z: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is clipped of records z (ell, count) with squared norms, and its own; z may be overwritten."""
+        """Vectors to clip, of records z (ell, count) with squared norms, and their squared norms; may overwrite z."""
         return z, norms
 
     def length(self, radius: float) -> float:
-        """Tell to what length a record of that radius is clipped, in the units of the sum."""
+        """Return the length to which vectors are clipped, in the units of the sum, for a radius in the units of z."""
         return radius
 
     def values(self, noisy: Totals) -> Values:

@@ -47,7 +47,7 @@ class BoundedScore(Additive):
         check_noise("BoundedScore", self.noise_scale)
 
     def check(self, columns: int) -> None:
-        """Both sides fit the columns."""
+        """Check that both models fit the columns."""
         for cells in (self.first, self.second):
             check_columns(columns, cells)
 
@@ -58,7 +58,7 @@ class BoundedScore(Additive):
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """Name the one coordinate there is."""
+        """One coordinate."""
         return {"score": Part(1, SUM_FACTOR, self.noise_scale, BoundedScore.grid)}
 
     @property

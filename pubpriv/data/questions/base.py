@@ -1,9 +1,9 @@
-"""What every question offers, and integer arithmetic for its noise.
+"""Interface of all questions, and integer arithmetic for their noise.
 
 Discrete Gaussian noise may be priced as a continuous Gaussian only where its standard deviation is at least
 2^20 on the integers. Small statistics are therefore multiplied by a public integer before noise is added
-(counts by 2^28, sums by 2^12): the ratio of sensitivity to noise, and so the price, stays what it was. What
-is above 2^20 keeps the failure terms of a large epsilon small: they grow with e^epsilon and fall with the
+(counts by 2^28, sums by 2^12): the ratio of sensitivity to noise, and so the price, stays the same. Going far
+beyond 2^20 keeps the failure terms of a large epsilon small: they grow with e^epsilon and fall with the
 square of the standard deviation.
 """
 
@@ -30,7 +30,7 @@ PARTITIONS = (
     *(Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells),
     ByCategory,
 )
-"""The closed list: each sends a record to one region at most, which is what questions are priced for."""
+"""The closed list of partitions: each puts a record in one region at most, as the prices of questions require."""
 
 COUNT_FACTOR = 1 << 28
 """Counts are released as multiples of 2^-28 of a record."""
@@ -39,7 +39,7 @@ SUM_FACTOR = 1 << 12
 """Sums of grid vectors are released as multiples of 2^-12 of a grid step."""
 
 LIMIT = 1 << 62
-"""What leaves is clamped to [-LIMIT, LIMIT].
+"""Released integers are clamped to [-LIMIT, LIMIT].
 
 The mechanism that is priced adds an unbounded integer Z to the exact integer t of each coordinate, and clamping t + Z
 to a public range is post-processing. The sampler draws Z' = Z, saturated to [-2^63, 2^63 - 1]. Before a charge the
@@ -72,9 +72,9 @@ class Part:
         size: number of coordinates.
         factor: public integer that multiplies the exact totals.
         noise_scale: sd of the discrete Gaussian on the multiplied integers.
-        bound: largest magnitude one record adds to one coordinate, before the factor.
-        drawn: coordinates that noise is drawn for, where not all of them leave; None: those that leave.
-        rows: of the only tables that the question may be asked of; None: of any.
+        bound: largest magnitude that one record adds to one coordinate, before the factor.
+        drawn: number of coordinates that noise is drawn for, if only some of them are released; None: `size`.
+        rows: number of rows that a table must have for this question; None: any number.
     """
 
     size: int
@@ -86,7 +86,7 @@ class Part:
 
     @property
     def draws(self) -> int:
-        """Coordinates that noise is drawn for: public, as all of a part is."""
+        """Number of coordinates that noise is drawn for; public, like all of a part."""
         return self.size if self.drawn is None else self.drawn
 
 
@@ -98,39 +98,39 @@ class Question(Protocol):
         """Blocks of coordinates by name, in the order in which they are answered."""
 
     def check(self, columns: int) -> None:
-        """Check that the question can be asked of records of so many columns; InvalidInput if not."""
+        """Check that the question fits records with this number of columns; InvalidInput if not."""
 
     @property
     def total_sizes(self) -> Mapping[str, int | None]:
-        """How many exact totals there are, by the names that `totals` uses; None: as many as there are cells.
+        """Number of exact totals, by the names that `totals` uses; None: as many as there are cells.
 
-        Such totals are names of cells, all of one length, and last the records of each: those of equal cells are added.
+        Totals with None are arrays of one length: names of cells, and last the counts. Counts of equal cells are added.
         """
 
     def exact(self, totals: Totals) -> Totals:
-        """Return the integers that noise may be added to, by part, before they are multiplied."""
+        """Return the integers to which noise is added, by part, before the factor."""
 
     @property
     def squared_distance(self) -> Fraction:
-        """sup over neighbours of sum_k Delta_k^2 / sd_k^2, exact; rho of zCDP is half of it, mu^2 of GDP is it."""
+        """sup over neighbours of sum_k Delta_k^2 / sd_k^2, exact: equal to mu^2 of GDP and to twice rho of zCDP."""
 
     def totals(self, view: View) -> Totals:
         """Return exact totals over one block."""
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """Return noisy integers: the only thing that may leave, once it is published.
+        """Return noisy integers, the only result that may be published.
 
         Args:
-            totals: exact.
-            draw: of the noise.
-            parts: with other factors and noise than the question's own, where another question asks this one.
+            totals: exact totals.
+            draw: source of the noise.
+            parts: parts with other factors and noise, if another question asks this one; None: its own.
         """
 
     def values(self, noisy: Totals) -> Values:
         """Return noisy multiplied integers as floats in the question's units; pure post-processing."""
 
     def noise(self) -> Values:
-        """Return standard deviation of the noise in `values`, by part: an array that broadcasts against it."""
+        """Return standard deviations of the noise in `values`, by part, as arrays that broadcast against `values`."""
 
 
 class Additive:
@@ -138,7 +138,7 @@ class Additive:
 
     @property
     def total_sizes(self: Question) -> Mapping[str, int | None]:
-        """Totals are the parts."""
+        """Sizes of the parts."""
         return {name: part.size for name, part in self.parts.items()}
 
     def exact(self, totals: Totals) -> Totals:
@@ -154,10 +154,10 @@ class Additive:
 
 
 class Around:
-    """What a question about another one takes from that one, but for what it says itself.
+    """Base class of a question that wraps another one: methods that it does not define are those of the inner question.
 
     Attributes:
-        inner: the other question.
+        inner: the wrapped question.
     """
 
     inner: Question
@@ -177,15 +177,15 @@ class Around:
         return self.inner.total_sizes
 
     def exact(self, totals: Totals) -> Totals:
-        """Return the inner question's."""
+        """Return the exact integers of the inner question."""
         return self.inner.exact(totals)
 
     def totals(self, view: View) -> Totals:
-        """Return the inner question's."""
+        """Return the inner question's totals."""
         return self.inner.totals(view)
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """Answer as the inner question does, with the factors and the noise of these parts."""
+        """Answer as the inner question does, with the factors and noise of these parts."""
         return self.inner.answer(totals, draw, parts or self.parts)
 
     def values(self, noisy: Totals) -> Values:
@@ -199,14 +199,14 @@ class Around:
 
 @dataclass(frozen=True)
 class OverRegions(Additive):
-    """What is summed over each region of an image of the record under the region's own frame.
+    """Base class of sums over each region, of images of the records under the region's own frame.
 
     Attributes:
         partition: regions; frames and radii are theirs, in order.
     """
 
     counts_bare: ClassVar[bool] = False
-    """Whether the last regions may have no frame: of their records nothing but the number is asked."""
+    """Whether the last regions may have no frame, so that their records are only counted."""
 
     partition: Partition
     frames: tuple[Frame, ...]
@@ -221,7 +221,7 @@ class OverRegions(Additive):
 
 
 def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
-    """clamp(factor * total + noise), without overflow; one draw for each total, or none at all.
+    """clamp(factor * total + noise), without overflow; noise must have one number for each total.
 
     With |t| < LIMIT = 2^62 for t = factor * total, checked in Python's integers, neither LIMIT - t nor -LIMIT - t
     leaves int64, and t + clip(z, -LIMIT - t, LIMIT - t) is clamp(t + z).
@@ -235,14 +235,14 @@ def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
 
 
 def check_totals(question: Question, totals: Totals, rows: int | None) -> None:
-    """Check that totals are as many int64 as the question announced, and none is larger than so many rows can make it.
+    """Check that totals are int64 of the announced sizes, and none is larger than this number of rows can make it.
 
-    A part that is shorter would share noise between coordinates.
+    A shorter part would share noise between coordinates.
 
     Args:
-        question: what was summed.
-        totals: exact.
-        rows: of the table; None where that is private, and nothing may be checked against it.
+        question: question that was summed.
+        totals: exact totals.
+        rows: number of rows of the table; None if it is private, and no check may depend on it.
 
     Raises:
         ValueError: a defect; nothing may be answered.
@@ -261,7 +261,7 @@ def check_totals(question: Question, totals: Totals, rows: int | None) -> None:
 
 
 def check_noise(what: str, scale: int) -> None:
-    """Check that a noise scale is a positive integer; where there is a table, it is held against the sampler, too.
+    """Check that a noise scale is a positive integer; the door also checks it against the sampler's limits.
 
     Raises:
         InvalidInput: it is not.
@@ -272,10 +272,10 @@ def check_noise(what: str, scale: int) -> None:
 def _check_regions(
     what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...], bare: bool
 ) -> None:
-    """The partition is one of the closed list, with a frame and a radius for each region; the last may be `bare`.
+    """Check the class of the partition, and that each region has a frame and a radius; if `bare`, the last may not.
 
     Raises:
-        InvalidInput: they do not fit each other.
+        InvalidInput: they do not match.
     """
     kind(f"the partition of {what}", partition, *PARTITIONS)
     kinds(f"the frames of {what}", frames, Frame)
@@ -291,7 +291,7 @@ def _check_regions(
 
 
 def check_columns(columns: int, partition: Partition, frames: tuple[Frame, ...] = ()) -> None:
-    """Check that partition and frames fit records of so many columns.
+    """Check that partition and frames fit records with this number of columns.
 
     Raises:
         InvalidInput: one of them does not.

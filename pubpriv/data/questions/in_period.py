@@ -1,4 +1,4 @@
-"""Questions of tables that grow: rows of one calendar period count, and rows of others weigh nothing."""
+"""Questions about tables that grow: only rows of one calendar period count, and other rows weigh nothing."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,16 +19,16 @@ from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import View
 
 _BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, LiftedGram, Moments)
-"""Questions of which a record that comes or goes moves half the squared distance of one that is replaced, at most."""
+"""Questions in which adding or removing a record costs at most half the squared distance of replacing one."""
 
 
 @public_value
 @dataclass(frozen=True)
 class InPeriod(Around):
-    """Another question, asked of the rows of one period; other rows have the weight 0 and are read all the same.
+    """Another question, asked of the rows of one period; other rows are read too, but have weight 0.
 
-    The date of a row is a cell like any other, so it may differ between neighbours. Periods are disjoint: a row, in
-    either of two neighbours, is in one period at most.
+    The date of a row is a cell like any other, so it may differ between neighbours. Periods are disjoint: in each of
+    two neighbours, a row is in one period at most.
 
     Sensitivity where the unit is a row. Let S be the squared distance of the inner question where a record is replaced,
     and O the largest squared length of what one record adds, so that O covers a record that comes or goes. A row with
@@ -36,22 +36,22 @@ class InPeriod(Around):
     period P to P' changes those of P by O and those of P' by O. This question is therefore priced at max(S, 2 O). If
     the charges of each period sum to at most C, then a row that stays is within sum_P S <= C, and one that moves is
     within sum_P O + sum_P' O <= C / 2 + C / 2. Hence C bounds the sum of squared distances of every pair of neighbours
-    over all charges, of whatever periods: that sum is what each budget's filter is about.
+    over all charges, of all periods: each budget's filter limits that sum.
 
     O is at most S / 2 for sums, scores, moments and counts of several regions, where both ends of a replacement add up.
     It is S itself for a count of one region and for a `Bisection`, which cost twice as much here as a record's
     replacement, and one count for each partition of a `JointCounts`.
 
-    Sensitivity where the unit is a person (the inner question is `PerPerson` or `PersonSizes`): that of the inner one,
-    as rows of other periods are as if they were not there, weights being reckoned within the period. What all periods
-    tell of one person adds up.
+    Sensitivity where the unit is a person (the inner question is `PerPerson` or `PersonSizes`): that of the inner
+    question, since weights are computed within the period, as if rows of other periods did not exist. The costs of all
+    periods add up for one person.
 
     Attributes:
-        inner: the question; of rows, or of persons.
+        inner: the question, about rows or about persons.
         period: name of the period: `2026-11`.
 
     Raises:
-        InvalidInput: a question that is no sum over rows that could weigh nothing, or no period.
+        InvalidInput: a question that is not a sum over rows with weights, or a name that is not a period.
     """
 
     inner: (
@@ -75,7 +75,7 @@ class InPeriod(Around):
 
     @classmethod
     def of_rows(cls, question: Any, period: str) -> "InPeriod":
-        """Ask a question of rows of a period, at the price that it has: with more noise where it would cost more."""
+        """Ask a question about rows within a period at the same price: if it would cost more, noise is increased."""
         wanted = cls(question, period)
         if wanted.squared_distance <= question.squared_distance:
             return wanted
@@ -84,7 +84,7 @@ class InPeriod(Around):
 
     @property
     def squared_distance(self) -> Fraction:
-        """max(S, 2 O) of rows; the inner question's of persons."""
+        """max(S, 2 O) for rows; for persons that of the inner question."""
         inner = self.inner
         if in_person_unit(inner):
             return inner.squared_distance
@@ -92,14 +92,14 @@ class InPeriod(Around):
             return 2 * inner.squared_length
         if isinstance(inner, JointCounts):
             return 2 * len(inner.partitions) * squared_weight(inner.parts["count"])
-        # O is S at most, whatever a question is
+        # O is at most S for every question
         return (1 if isinstance(inner, _BOTH_ENDS) else 2) * inner.squared_distance
 
     def totals(self, view: View) -> Totals:
         """Return exact totals over one block of weighted records.
 
         Raises:
-            ValueError: a defect; rows of other periods would count.
+            ValueError: a defect; records have no weights, so rows of other periods would count.
         """
         if view.weights is None and not isinstance(self.inner, PersonSizes):
             raise ValueError("records without weights")
@@ -112,12 +112,12 @@ def whole(question: Any) -> Any:
 
 
 def period_of(question: Any) -> str | None:
-    """Return whose rows a question is asked of; None: all."""
+    """Return the period whose rows a question is about; None: all rows."""
     return question.period if isinstance(question, InPeriod) else None
 
 
 def weighing(question: Question) -> tuple[int, int] | None:
-    """Return L and G of the weights that a question takes with its rows; None: it takes none."""
+    """Return L and G of the row weights that a question needs; None if it needs none."""
     inner = without_law(whole(question))
     if isinstance(inner, PerPerson):
         return inner.most, inner.grain

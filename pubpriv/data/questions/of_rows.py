@@ -1,4 +1,4 @@
-"""Questions of rows, and what else the proof of each holds for: the closed list that the others ask and extend."""
+"""The closed list of questions about rows, with the kinds of runs that each proof also covers."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ OF_ROWS: dict[type[Any], tuple[str, ...]] = {
     Selection: (_ONE_ROW,),
     StableCells: (_ONE_ROW,),
 }
-"""Each question of rows, and for what its proof holds as well; a run of that kind refuses any other."""
+"""Each question about rows, and the kinds of runs that its proof also covers; such a run refuses other questions."""
 
 
 def _proven(case: str) -> tuple[type[Any], ...]:
@@ -33,13 +33,13 @@ def _proven(case: str) -> tuple[type[Any], ...]:
 
 
 WEIGHED = _proven(_PERSONS)
-"""Questions whose totals are sums over records, as the theorem of `PerPerson` takes them."""
+"""Questions whose totals are sums over records, as the theorem of `PerPerson` requires."""
 
 UNDER_RADIAL = _proven(_RADIAL)
-"""Questions whose proof is of an l2 sensitivity, as the theorem of `Radial` takes it."""
+"""Questions with a proof of l2 sensitivity, as the theorem of `Radial` requires."""
 
 BY_REGION = _proven(_REGIONS)
-"""Those that add what a record adds to its region alone, and say how long that is at most."""
+"""Questions in which a record adds to its region alone, and that state the largest length of what it adds."""
 
 OF_ONE_ROW = _proven(_ONE_ROW)
-"""Those that are no sums over records, and are asked of one row of each person."""
+"""Questions that are not sums over records, and are asked of one row of each person."""

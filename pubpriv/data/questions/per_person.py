@@ -1,4 +1,4 @@
-"""Questions of tables in which a person may have many rows: the rows of one person count as so many records together.
+"""Questions about tables in which a person may have many rows, which together count as a fixed number of records.
 
 A row's weight is a public function of its place among the rows of its own person and of their number (`data.persons`).
 """
@@ -31,7 +31,7 @@ from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
 MOST_ROWS = 1 << 10
-"""So many rows of a person may count in full, at most."""
+"""Largest number of rows of a person that may count in full."""
 
 SIZES = (1, 2, 4, 8, 16, 32)
 """Upper ends of the bins of `PersonSizes`; the last bin is open."""
@@ -40,7 +40,7 @@ SIZES = (1, 2, 4, 8, 16, 32)
 @public_value
 @dataclass(frozen=True)
 class PerPerson(Around):
-    """Another question, of which each person's rows answer as at most `most` records.
+    """Another question, in which the rows of each person count as at most `most` records.
 
     Row r has an integer weight a_r in [0, G], G = `grain`, and the weights of one person's rows add up to A = G L at
     most, L = `most`. The exact totals are T = sum_r a_r phi(x_r), where phi(x) is what the inner question adds for one
@@ -62,9 +62,9 @@ class PerPerson(Around):
     is in the inner question's own units; a factor that G does not divide stays, and the sd is multiplied by G, as the
     totals are. Either way (factor A / sd) is L times what it is in the inner question.
 
-    One row of each person: a question that is no sum over records (`OF_ONE_ROW`) is asked with L = G = 1. Then one row
-    of each person, the last, weighs 1, and it is as if the table had these rows alone. Where the answer takes room for
-    so many rows (`first_rows`), the first N of them count, in the order of the table.
+    One row of each person: a question that is not a sum over records (`OF_ONE_ROW`) is asked with L = G = 1. Then one
+    row of each person, the last, weighs 1, as if the table consisted of these rows. If the answer needs a limit on the
+    number of rows (`first_rows`), the first N of them count, in the order of the table.
 
     Sensitivity: let z be the list of these rows without that of the person who differs. Either table's list is z with
     one row put in somewhere, or z. So its first N are z_1 to z_(N-1) with one row more: the person's, or z_N, or none
@@ -77,7 +77,7 @@ class PerPerson(Around):
         grain: G, a power of two.
 
     Raises:
-        InvalidInput: a question that is neither, or L or G beyond their bounds.
+        InvalidInput: a question that is neither a sum over records nor asked of one row, or L or G out of bounds.
     """
 
     inner: Question
@@ -97,32 +97,32 @@ class PerPerson(Around):
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """Parts of the inner question, in grains; a bound is what one person adds at most."""
+        """Parts of the inner question, in grains; each bound is for what one person adds."""
         return {name: self._in_grains(part) for name, part in self.inner.parts.items()}
 
     def _in_grains(self, part: Part) -> Part:
         bound = part.bound * self.grain * self.most
         if isinstance(self.inner, OF_ONE_ROW):
-            return replace(part, rows=None)  # how many rows there are is private
+            return replace(part, rows=None)  # the number of rows is private
         if part.factor % self.grain == 0:
             return replace(part, factor=part.factor // self.grain, bound=bound)
         return replace(part, noise_scale=part.noise_scale * self.grain, bound=bound)
 
     @property
     def squared_distance(self) -> Fraction:
-        """L^2 times that of the inner question."""
+        """L^2 times the squared distance of the inner question."""
         return self.most**2 * self.inner.squared_distance
 
     @property
     def squared_length(self) -> Fraction:
-        """L^2 times that of the inner question: of what a person adds to a region, at most."""
+        """L^2 times the inner question's: squared length of what a person adds to a region, at most."""
         return Fraction(self.most**2 * self.inner.squared_length)  # type: ignore[attr-defined]
 
     def totals(self, view: View) -> Totals:
         """Return exact totals over one block of weighted records.
 
         Raises:
-            ValueError: a defect; records without weights would count in full, however many a person has.
+            ValueError: a defect; without weights all rows of a person would count in full.
         """
         if view.weights is None:
             raise ValueError("records without weights")
@@ -142,14 +142,14 @@ class PerPerson(Around):
 
 
 def of_one_row(question: Any) -> Any:
-    """Return the question within that is asked of one row of each person, however wrapped; None: there is none."""
+    """Return the wrapped question that is asked of one row of each person; None if there is none."""
     while hasattr(question, "inner"):
         question = question.inner
     return question if isinstance(question, OF_ONE_ROW) else None
 
 
 def first_rows(question: Any) -> int | None:
-    """Return how many rows count at most, the first ones of the table, where each is a person's; None: all of them."""
+    """Return the limit N of rows that count, with one row of each person; None: all rows count."""
     inner = of_one_row(question)
     return inner.rows if isinstance(inner, StableCells) else None
 
@@ -159,7 +159,7 @@ def first_rows(question: Any) -> int | None:
 class PersonSizes(Additive):
     """How many persons there are, and how many have 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, and more rows.
 
-    It is asked of a table of persons, with one record for each and the number of its rows in the first column.
+    It is asked of a table with one record for each person, whose first column is that person's number of rows.
 
     Sensitivity (one person replaced, added or removed): a person adds (1, e_b), one to the total and one to a bin, and
     nobody adds 0. Two persons differ by e_b - e_b', squared length 2; a person and nobody by (1, e_b), squared length
@@ -172,7 +172,7 @@ class PersonSizes(Additive):
         check_noise("PersonSizes", self.noise_scale)
 
     def check(self, columns: int) -> None:
-        """Accept any table: its columns are not looked at."""
+        """Accept any table: its columns are not read."""
 
     @classmethod
     def priced(cls, squared_distance: Fraction) -> "PersonSizes":
@@ -190,7 +190,7 @@ class PersonSizes(Additive):
         return 2 * squared_weight(self.parts["persons"])
 
     def totals(self, view: View) -> Totals:
-        """Return {"persons": (bins + 1,)} of a block of persons."""
+        """Return {"persons": (bins + 1,)} for a block of persons."""
         rows = view.block[0]
         bins = np.searchsorted(np.array(SIZES, dtype=np.float64), rows[np.isfinite(rows)], side="left")
         counts = np.bincount(bins, minlength=len(SIZES) + 1)

@@ -1,4 +1,4 @@
-"""Any question under radial noise, for pure DP: its proof of an l2 sensitivity is all that this takes."""
+"""Any question under radial noise, for pure DP; only the question's proof of l2 sensitivity is needed."""
 
 import math
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ GAUSSIAN, RADIAL = "gaussian", "radial"
 @public_value
 @dataclass(frozen=True)
 class Radial(Around):
-    """The inner question, with its noise scales s_k as those of radial noise (`privacy._radial`), not of Gaussians.
+    """The inner question with radial noise (`privacy._radial`) of the same scales s_k, instead of Gaussian noise.
 
     z has the density proportional to exp(-|(z_k / s_k)_k|), and an answer is the exact totals plus round(z). Write D
     for the distance of neighbours' totals in units of s, coordinate by coordinate; then the answer is D-DP.
@@ -52,8 +52,8 @@ class Radial(Around):
     epsilon^2 = 4 A^2 f, or 4 L^2 f in units of the inner question.
 
     Attributes:
-        inner: what is asked.
-        by_region: whether each region has a length of its own; its frames then have one dimension.
+        inner: the question.
+        by_region: whether each region has a length of its own; frames then have the same dimension.
     """
 
     inner: Any
@@ -70,8 +70,8 @@ class Radial(Around):
             raise InvalidInput("radial noise by region needs frames of one dimension, one for each region")
 
     def __getattr__(self, name: str) -> Any:
-        """Frames, radii, edges: what the inner question is about."""
-        if name == "inner" or name.startswith("_"):  # an object that is being unpickled has none yet
+        """Return attributes of the inner question: frames, radii, edges."""
+        if name == "inner" or name.startswith("_"):  # not there yet during unpickling
             raise AttributeError(name)
         return getattr(self.inner, name)
 
@@ -102,7 +102,7 @@ class Radial(Around):
 
     @property
     def reach(self) -> int:
-        """A length that the noise exceeds with a chance below 1e-20: Gamma(N) is below N + 12 sqrt(N) + 60."""
+        """A length that the noise exceeds with probability below 1e-20: Gamma(N) is below N + 12 sqrt(N) + 60."""
         return self.block_size + 12 * (math.isqrt(self.block_size) + 1) + 60
 
     @cached_property
@@ -113,7 +113,7 @@ class Radial(Around):
         return tuple((f"block-{number}", scales, len(scales)) for number in range(self.blocks))
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:  # noqa: ARG002
-        """Answer as the inner question does, with noise whose blocks are drawn whole; no question asks this one."""
+        """Answer as the inner question does, with noise drawn block by block; never wrapped, so `parts` is ignored."""
         blocks = np.array([draw(*announced) for announced in self.draws])
         if blocks.shape != (self.blocks, self.block_size):
             raise ValueError("noise of another shape than was announced")
@@ -123,7 +123,7 @@ class Radial(Around):
 
     @cached_property
     def _places(self) -> dict[str, slice]:
-        """Which coordinates of each vector of noise are a part's."""
+        """Coordinates of each noise vector that belong to each part."""
         ends = list(accumulate(part.size // self.blocks for part in self.parts.values()))
         return {name: slice(*own) for name, own in zip(self.parts, pairwise([0, *ends]), strict=True)}
 
@@ -133,28 +133,28 @@ class Radial(Around):
 
 
 def under_law(law: str, question: Any) -> Any:
-    """Return the question as a run asks it whose noise has this law, at no higher price.
+    """Return the question for a run whose noise has this law, at no higher price.
 
     A Gaussian question of squared distance mu^2 becomes a radial one of epsilon^2 <= mu^2: jointly with the same
     scales; by region, where that is less noise, with scales sqrt(4 f / mu^2) times as large, rounded up.
 
     Args:
         law: `GAUSSIAN` or `RADIAL`.
-        question: any; one that is no Gaussian one stays what it is.
+        question: any question; one without Gaussian noise is returned as it is.
     """
     if law != RADIAL or not isinstance(question, _INNER) or of_one_row(question) is not None:
         return question
     together, asked = Radial(question), _of_record(question)
     if not isinstance(asked, BY_REGION) or not _alike(question):
         return together
-    # the same of a person's rows: both are L^2 times as large
+    # also for a person's rows: both are L^2 times as large
     wider = 4 * asked.squared_length / asked.squared_distance
     apart = Radial(_widened(question, max(wider, Fraction(1))), by_region=True)
     return apart if wider * (apart.block_size + 1) < together.block_size + 1 else together
 
 
 def without_law(question: Any) -> Any:
-    """Return what is asked, whatever the law of its noise."""
+    """Return the question without its wrapper for radial noise."""
     return question.inner if isinstance(question, Radial) else question
 
 
@@ -164,7 +164,7 @@ def in_person_unit(question: Any) -> bool:
 
 
 def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
-    """Return (name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
+    """Return (name, scale or scales, size) of each noise draw that `question` makes, in order."""
     noise = _of_noise(question)
     if isinstance(noise, Radial | Selection):
         return list(noise.draws)
@@ -172,45 +172,44 @@ def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
 
 
 def reach_of(question: Question) -> int:
-    """Return how many noise scales the noise never reaches, as far as 64 bits are concerned."""
+    """Return a number of noise scales that the noise never reaches in practice, to check that totals fit 64 bits."""
     noise = _of_noise(question)
     return noise.reach if isinstance(noise, Radial | Selection) else _SDS
 
 
 def _of_noise(question: Question) -> Any:
-    """The question that says what noise is drawn: of one row of each person, that within."""
+    """The question that determines the noise; if it is asked of one row of each person, the inner one."""
     return of_one_row(question) or question
 
 
 def bounding_sd(question: Question, part: str) -> float:
-    """Return the noise's sd in `part` for thresholds of two to four sds, which are meant for Gaussian noise.
+    """Return an sd of the noise in `part` that may be used with thresholds meant for Gaussian noise, of 2 to 4 sds.
 
-    A coordinate of radial noise has a longer tail: with N = 1, Laplace's law, 5.4 of its sds are exceeded as seldom as
-    3.5 of a Gaussian's. So the sd is given 1 + 0.55 / sqrt(N) times as large; that is enough at 3.5 for every N.
+    A coordinate of radial noise has a longer tail: with N = 1, Laplace's law, 5.4 sds are exceeded as seldom as 3.5 sds
+    of a Gaussian. So the sd is returned 1 + 0.55 / sqrt(N) times as large; at 3.5 sds that is enough for every N.
     """
     sd = float(question.noise()[part].flat[0])
     return sd * (1 + _TAIL / math.sqrt(question.block_size)) if isinstance(question, Radial) else sd
 
 
 _SDS, _TAIL = 64, 0.55
-"""Sds that noise never reaches, in 64 bits, where it has no reach of its own; and how much longer a coordinate of
-radial noise is, see `bounding_sd`."""
+"""Sds that noise without a `reach` of its own never reaches in practice; and the factor of `bounding_sd`."""
 
 
 def _of_record(question: Any) -> Any:
-    """What each record is asked, however many of them a person's count as."""
+    """The question about single records, without the wrapper `PerPerson`."""
     return question.inner if isinstance(question, PerPerson) else question
 
 
 def _regions(question: Any) -> int:
-    """Regions of the question, in all of its partitions."""
+    """Number of regions in all partitions of the question."""
     question = _of_record(question)
     partitions = question.partitions if isinstance(question, JointCounts) else (question.partition,)
     return sum(partition.n_regions for partition in partitions)
 
 
 def _alike(question: Any) -> bool:
-    """Tell whether as many coordinates are asked of each region."""
+    """Check whether all regions have the same number of coordinates."""
     frames: tuple[Frame, ...] = getattr(_of_record(question), "frames", ())
     return not frames or (len(frames) == _regions(question) and len({frame.dimension for frame in frames}) == 1)
 

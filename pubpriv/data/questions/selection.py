@@ -1,4 +1,4 @@
-"""Which of many public hypotheses fits the rows best: a choice, and nothing else, leaves."""
+"""Select the one of many public hypotheses that fits the rows best; only the choice is released."""
 
 import math
 from collections.abc import Mapping
@@ -46,10 +46,10 @@ class Selection:
 
     Attributes:
         frame: the map to z, of one direction or two.
-        rows: n of the table; of persons, about how many there are.
-        step: of the lattice, in units of z.
-        steps: the ball's radius, in steps.
-        slack: alpha: what two laws may differ by, and not be held against each other.
+        rows: n of the table; if the unit is a person, about the number of persons.
+        step: spacing of the lattice, in units of z.
+        steps: radius of the ball, in steps.
+        slack: alpha: distance of two laws up to which their hypotheses are not rivals.
         noise_scale: s, on multiples of 2^-28 of a record.
     """
 
@@ -61,10 +61,10 @@ class Selection:
     noise_scale: int
 
     most: ClassVar[int] = 1 << 11
-    """Hypotheses at most: there are as many contests as pairs of them."""
+    """Largest number of hypotheses: each pair has a contest."""
 
     reach: ClassVar[int] = 85
-    """A multiple of s that a Laplace variable exceeds with a chance below 1e-20."""
+    """A multiple of s that a Laplace variable exceeds with probability below 1e-20."""
 
     def __post_init__(self) -> None:
         kind("the frame of a Selection", self.frame, Frame)
@@ -113,7 +113,7 @@ class Selection:
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """The number of a hypothesis."""
+        """One part: the number of the chosen hypothesis."""
         return {"chosen": Part(1, COUNT_FACTOR, self.noise_scale, 1, self.count, self.rows)}
 
     @property
@@ -131,7 +131,7 @@ class Selection:
         z, _ = view.mapped(self.frame)
         found = []
         for direction, offsets in _contests(self.frame.dimension, self.steps).lines:
-            # one rounding after another, cell by cell: what a record adds is its own, wherever it stands
+            # cell by cell, one rounding at a time: what a record adds does not depend on its place
             along = sum(coordinate * number for coordinate, number in zip(z, direction, strict=True))
             edges = offsets * (self.step / 2)
             place = np.searchsorted(edges, along[np.isfinite(along)], side="right")
@@ -148,7 +148,7 @@ class Selection:
         return {"chosen": np.where(own > 3 * self.slack, scores, self.rows).min(axis=1)}
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:  # noqa: ARG002
-        """Return {"chosen": the number of one hypothesis, (1,)}; no other question asks this one."""
+        """Return {"chosen": the number of one hypothesis, (1,)}; never wrapped, so `parts` is ignored."""
         noise = [int(draw(*announced)[0]) for announced in self.draws]
         scores = self.exact(totals)["chosen"].tolist()
         noisy = [
@@ -163,7 +163,7 @@ class Selection:
         return {"chosen": self.step * np.take(lattice, int(noisy["chosen"][0]), axis=0, mode="clip").astype(float)}
 
     def noise(self) -> Values:
-        """Return none: a choice has no standard deviation that would not depend on the data."""
+        """Return {}: the standard deviation of a choice depends on the data."""
         return {}
 
 
@@ -173,9 +173,9 @@ class _Contests:
 
     Attributes:
         squared: |k_j - k_i|^2, (m, m).
-        plane: the number of W_ji, (m, m); of no meaning on the diagonal.
+        plane: the number of the half-plane W_ji, (m, m); meaningless on the diagonal.
         lines: (direction, rising offsets): the half-planes {x: direction . x < offset step / 2}, in order.
-        count: of half-planes.
+        count: number of half-planes.
     """
 
     squared: np.ndarray
@@ -194,9 +194,9 @@ def _lattice(dimension: int, steps: int) -> np.ndarray:
 
 @cache
 def _contests(dimension: int, steps: int) -> _Contests:
-    """Contests of a lattice, in which equal half-planes of several pairs are one.
+    """Contests of a lattice; equal half-planes of several pairs become one.
 
-    |x - c_j| < |x - c_i| says that 2 (k_i - k_j) . x / step < |k_i|^2 - |k_j|^2, and both sides may be divided by a
+    |x - c_j| < |x - c_i| means that 2 (k_i - k_j) . x / step < |k_i|^2 - |k_j|^2, and both sides may be divided by a
     common factor of k_i - k_j.
     """
     points = _lattice(dimension, steps)
@@ -213,7 +213,7 @@ def _contests(dimension: int, steps: int) -> _Contests:
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give distinct rows of integers in order, and which of them each row is; `np.unique` of rows takes longer."""
+    """Return the distinct rows of integers in order, and the index of each row among them; faster than `np.unique`."""
     least, spans = rows.min(axis=0), np.ptp(rows, axis=0) + 1
     keys = np.ravel_multi_index(tuple((rows - least).T), tuple(spans.tolist()))  # refused where 64 bits are too few
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The fullest cell of each column, of cells that nobody named beforehand: a stability-based histogram."""
+"""The fullest cell of each column, among cells that are not listed beforehand: a stability-based histogram."""
 
 import math
 from collections.abc import Mapping
@@ -25,14 +25,14 @@ from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
 _OUTERMOST = 2.0**62
-"""A cell has a number that an int64 holds with room to spare; a record beyond is in none."""
+"""Limit of cell numbers, well within an int64; a record beyond it is in no cell."""
 
 MOST_CELLS = 1 << 27
-"""So many cells fit the memory of an ordinary machine. Each row may be in cells of its own, and whether an answer fails
-for want of memory must not depend on that."""
+"""Number of cells that fits in the memory of an ordinary machine. Each row may be in cells of its own, and whether an
+answer fails for lack of memory must not depend on that."""
 
 _LEAST_DRAWS = 128
-"""Cells of a column that there is noise for, at least: a trial on public records may fill so many."""
+"""Least number of noise draws per column: a trial on public records may fill this many cells."""
 
 
 @public_value
@@ -61,10 +61,10 @@ class StableCells:
 
     Attributes:
         frame: the map to z.
-        rows: n of the table; of persons, as many as count.
-        least: cells of so many records count as empty; more of it takes fewer draws.
+        rows: n of the table; if the unit is a person, the number of rows that count.
+        least: cells with at most this many records count as empty; a larger number needs fewer draws.
         noise_scale: sd of the noise, on multiples of 2^-28 of a record.
-        threshold: in the same steps.
+        threshold: threshold of noisy counts, in the same steps.
     """
 
     frame: Frame
@@ -102,24 +102,24 @@ class StableCells:
             rows: n of the table.
             least: see above.
             squared_distance: the price.
-            distance: of the threshold from the cells that count as empty, in sds of the noise; see `Purse.distance`.
+            distance: distance of the threshold from `least`, in sds of the noise; see `Purse.distance`.
         """
         sd = noise_for(squared_distance / (2 * frame.dimension), COUNT_FACTOR)
         return cls(frame, rows, least, sd, least * COUNT_FACTOR + math.ceil(sd * distance))
 
     @property
     def margin(self) -> int:
-        """Noise above this, in steps, takes out a cell that counts as empty in a neighbour."""
+        """Noise above this, in steps, would release a cell that counts as empty in a neighbour."""
         return self.threshold - self.least * COUNT_FACTOR
 
     @property
     def alone(self) -> int:
-        """Cells that one of two neighbours has and the other has not, on either side: one in each direction."""
+        """Number of cells that only one of two neighbours has, for either of them: one in each direction."""
         return self.frame.dimension
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """A cell and a count for each direction; as many counts differ between neighbours."""
+        """A cell and a count for each direction: 2 l coordinates, as many as counts that differ between neighbours."""
         directions = self.frame.dimension
         each = max(self.rows // (self.least + 1), _LEAST_DRAWS)
         return {
@@ -133,11 +133,11 @@ class StableCells:
 
     @property
     def total_sizes(self) -> Mapping[str, int | None]:
-        """One total for each cell that holds a record."""
+        """One total for each cell that has a record."""
         return dict.fromkeys(("direction", "cell", "count"))
 
     def totals(self, view: View) -> Totals:
-        """Return {"direction", "cell", "count": one number for each cell that holds a record}, in rising order."""
+        """Return {"direction", "cell", "count": one number for each cell that has a record}, in rising order."""
         z, _ = view.mapped(self.frame)
         found = []
         for direction, row in enumerate(np.floor(z)):
@@ -146,16 +146,16 @@ class StableCells:
         return _named(np.concatenate(found, axis=1).astype(np.int64))
 
     def exact(self, totals: Totals) -> Totals:
-        """Return the counts that noise is added to."""
+        """Return the counts to which noise is added."""
         return {"fullest": self._heavy(totals)["count"]}
 
     def _heavy(self, totals: Totals) -> Totals:
-        """Cells of more than `least` records, in rising order of direction and cell."""
+        """Cells with more than `least` records, in rising order of direction and cell."""
         heavy = totals["count"] > self.least
         return {name: values[heavy] for name, values in totals.items()}
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """Return {"fullest": the cells, then their noisy counts, (2 l,)}; a count of 0 says that no cell is above."""
+        """Return {"fullest": the cells, then their noisy counts, (2 l,)}; a count of 0 means that no cell is above."""
         part, heavy = (parts or self.parts)["fullest"], self._heavy(totals)
         noise = draw("fullest", part.noise_scale, part.draws)
         if noise.shape != (part.draws,) or len(heavy["count"]) > part.draws:
@@ -169,12 +169,12 @@ class StableCells:
         return {"fullest": np.array(cells + counts, dtype=np.int64)}
 
     def values(self, noisy: Totals) -> Values:
-        """Return {"cell", "count": (l,)}; where the count is 0 there is no cell."""
+        """Return {"cell", "count": (l,)}; a count of 0 means that there is no cell."""
         cells, counts = np.split(noisy["fullest"], 2)
         return {"cell": cells.astype(np.float64), "count": counts / COUNT_FACTOR}
 
     def noise(self) -> Values:
-        """Return one sd for all counts; how far a cell is from the fullest one depends on the data and is not known."""
+        """Return one sd for all counts; how far a cell is from the fullest one depends on the data and is unknown."""
         return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
 
 

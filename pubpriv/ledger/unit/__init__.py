@@ -1,4 +1,4 @@
-"""Whose privacy a run protects, and what follows for its questions and for what it may know of the table."""
+"""The privacy unit of a run (row or person), and what it implies for questions and for what is known of the table."""
 
 from pubpriv.ledger.unit.admission import as_begun, check_most, check_room, check_unit, hash_of, made_again
 from pubpriv.ledger.unit.choice import unit_of

@@ -1,4 +1,4 @@
-"""What is refused before a run holds anything, because its table or its settings are not of the dataset's unit."""
+"""Checks before a run opens: its table and settings must fit the dataset's privacy unit."""
 
 import warnings
 from dataclasses import replace
@@ -21,20 +21,20 @@ from pubpriv.privacy.noise import MAX_SD
 def check_unit(
     terms: PersonTerms | None, most: int | str, period: str | None = None, budget: Budget | None = None
 ) -> int | str:
-    """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
+    """Refuse settings that do not fit the unit of the dataset, before the run holds any budget.
 
     Args:
-        terms: of the dataset; None: its unit is a row.
-        most: rows of a person, or `auto`.
-        period: whose rows are asked; empty or None: all.
-        budget: of the run.
+        terms: terms of the dataset; None: its unit is a row.
+        most: rows of a person that count, or `auto`.
+        period: the period whose rows are asked; empty or None: all rows.
+        budget: the run's budget.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or any where the unit is a row; of a period, a budget whose
-            noise is not Gaussian.
+        InvalidInput: rows of a person that are not a number, or given although the unit is a row; a budget without
+            Gaussian noise for a run of one period.
     """
     if period and isinstance(budget, PureDP):
         raise InvalidInput(
@@ -52,7 +52,7 @@ def check_most(most: int | str) -> int | str:
     """Return L as a number, or `auto`.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: `most` is neither.
     """
     if isinstance(most, str) and most.isascii() and most.isdecimal():
         most = int(most)
@@ -69,12 +69,12 @@ def made_again(
     executor: Any = None,
     periods: PeriodTerms | None = None,
 ) -> PrivateTable:
-    """Return a table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
+    """Build a table again through its class, so that an unpickled or modified handle is checked like an opened one.
 
     Raises:
-        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor; no
-            period of the dataset.
-        SpecMismatch: its unit is not that of the dataset, or its date column.
+        InvalidInput: not a private table; a table in memory, although an executor would read it elsewhere; a name that
+            is not a period of the dataset.
+        SpecMismatch: its unit or its date column is not that of the dataset.
     """
     if not isinstance(table, PrivateTable):
         raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
@@ -107,12 +107,12 @@ def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None
 
 
 def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
-    """Return the table as the run began with it: nothing is reckoned anew from another number of rows.
+    """Return the table with the number of rows with which the run began, so that nothing is computed from another n.
 
     Args:
-        table: that is at hand.
-        run: of a ledger.
-        release_id: its name.
+        table: the table given now.
+        run: run of a ledger.
+        release_id: name of the run.
 
     Raises:
         SpecMismatch: the run began with another table, or was opened for rows of another period.
@@ -136,10 +136,10 @@ def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
 
 
 def hash_of(public: PublicTable | str) -> str:
-    """Return the hash of public rows, or of rows that came from no file.
+    """Return the hash of public rows; a text must already be such a hash.
 
     Raises:
-        InvalidInput: a text that is no hash.
+        InvalidInput: a text that is not a hash.
     """
     sha256 = public if isinstance(public, str) else public.sha256
     if not sha256 or set(sha256) - set(hexdigits):
@@ -148,7 +148,7 @@ def hash_of(public: PublicTable | str) -> str:
 
 
 def check_room(question: Question, unit: Unit) -> None:
-    """Check that |total| + noise < LIMIT in every coordinate, where what leaves is clamped: see `questions.base.LIMIT`.
+    """Check that |total| + noise < LIMIT in every coordinate, since answers are clamped (`questions.base.LIMIT`).
 
     Raises:
         InvalidInput: it may be larger, or the question is about a table with another number of rows.

@@ -1,4 +1,4 @@
-"""Which unit a run has, by the terms of its dataset and by its period."""
+"""Choose the privacy unit of a run, from the terms of its dataset and its period."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,9 +13,9 @@ def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | 
     """Return the unit of a run.
 
     Args:
-        table: what it asks; one with a period names it.
-        run: in which the first questions are asked.
-        terms: of the dataset; None: its unit is a row.
+        table: the run's table, with the period if there is one.
+        run: run in which the first questions are asked.
+        terms: terms of the dataset; None: its unit is a row.
         most: see `PersonUnit`.
     """
     period = getattr(table, "period", "")
@@ -23,5 +23,5 @@ def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | 
         return RowsOfPeriod(table, run, period) if period else RowUnit(table)
     if not period:
         return PersonUnit(table, run, terms, most)
-    # how many persons were declared is of all periods together
+    # the declared number of persons is for all periods together
     return PersonsInPeriod(PersonUnit(table, run, replace(terms, persons=None), most), table, run, period)

@@ -1,4 +1,4 @@
-"""How many persons have how many rows, as somebody declares it for a plan: from public rows, or from experience."""
+"""Declared numbers of persons by number of rows, for a plan: from public rows, or from experience."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ class DeclaredSizes:
     """Persons by their number of rows.
 
     Attributes:
-        rows: of a person.
-        persons: with so many rows each.
+        rows: numbers of rows of a person.
+        persons: number of persons for each of `rows`.
     """
 
     rows: tuple[int, ...]
@@ -25,7 +25,7 @@ class DeclaredSizes:
         """Read `1:3000,4:1500,20:500`.
 
         Raises:
-            InvalidInput: it is no such list.
+            InvalidInput: the text is not such a list.
         """
         try:
             pairs = [part.split(":") for part in text.split(",")]
@@ -38,25 +38,25 @@ class DeclaredSizes:
 
     @property
     def total(self) -> float:
-        """Number of all persons."""
+        """Total number of persons."""
         return sum(self.persons)
 
     def of(self, persons: float) -> "DeclaredSizes":
-        """Return so many persons, with the same shares."""
+        """Return this number of persons, with the same shares of sizes."""
         return DeclaredSizes(self.rows, tuple(count * persons / self.total for count in self.persons))
 
     def counted(self, most: int) -> float:
-        """Sum of min(n_p, L)."""
+        """Return the sum of min(n_p, L)."""
         return sum(count * min(n, most) for n, count in zip(self.rows, self.persons, strict=True))
 
     def effective(self, most: int) -> float:
-        """Return as many independent rows would tell as much, at least: those of one person are taken to be copies."""
+        """Return a lower bound of the equivalent number of independent rows: rows of one person count as copies."""
         squares = sum(count * min(n, most) ** 2 for n, count in zip(self.rows, self.persons, strict=True))
         return self.counted(most) ** 2 / squares
 
     @property
     def bins(self) -> tuple[float, ...]:
-        """Persons by the bins of `PersonSizes`."""
+        """Return the number of persons in each bin of `PersonSizes`."""
         ends, each = (*SIZES, max(*self.rows, *SIZES)), list(zip(self.rows, self.persons, strict=True))
         starts = (0, *SIZES)
         return tuple(

@@ -1,9 +1,9 @@
-"""How far the rows of persons with many rows differ from those of the others: what `auto` has to know beside sizes.
+"""Estimate how far rows of persons with many rows differ from other rows, which `auto` needs in addition to sizes.
 
-Where they do not, nothing is gained by counting more rows of a person; where they do, much. The run asks the mean of
-all rows twice, each person counting once, and as many rows of each as tell the most in spite of their noise. How far
-the two means are apart says how likely it is that much is left out when fewer rows count. Source: ours; nothing is
-proven of it. Its price is that of any question.
+If they do not differ, counting more rows of a person gains nothing; if they do, it gains much. The run asks the mean of
+all rows twice: once each person counts once, once as many rows of each count as gives the most information in spite
+of the noise. The distance of the two means shows how likely it is that much is left out when fewer rows count. Source:
+ours; nothing is proven about it. It is paid for like any question.
 """
 
 import math
@@ -25,22 +25,22 @@ SHARES = {ONCE: Fraction(1, 200), MANY: Fraction(1, 50)}
 """Shares of the run's allotment."""
 
 _LEAST = 1e-150
-"""A column of public rows that varies less is left as it is; it shows nothing, and a frame is of finite numbers."""
+"""Columns of public rows with a smaller spread are not scaled: they show nothing, and a frame needs finite numbers."""
 
 _POSSIBLE = 0.02 * 2.0 ** np.arange(7)
-"""Differences that there may be. Before the two answers the least, which is hardly one, is as likely as all others."""
+"""Possible differences. A priori the smallest, which is almost none, is as likely as all others together."""
 
 
 def asked(purse: Purse, public: np.ndarray, sizes: Sizes) -> dict[str, PerPerson]:
-    """Return the two questions, or none, where noise lets no more than one row of a person count, whatever they say.
+    """Return the two questions, or none if the noise allows only one row of a person whatever the answers are.
 
     Args:
-        purse: of the run.
-        public: rows (m, d), two at least, which say where columns lie.
-        sizes: as released.
+        purse: the run's purse.
+        public: public rows (m, d), at least two, for location and scale of columns.
+        sizes: released sizes.
     """
     pays = sizes.rows_that_pay(public.shape[1], purse.rho, ((float(_POSSIBLE[-1]), 1.0),))
-    if pays == 1 or purse.radial:  # epsilon is too dear for two more questions
+    if pays == 1 or purse.radial:  # in pure DP two more questions cost too much
         return {}
     many = _most_telling(sizes)
     prices = purse.split([*SHARES.values(), 1 - sum(SHARES.values(), Fraction(0))])
@@ -54,20 +54,20 @@ def asked(purse: Purse, public: np.ndarray, sizes: Sizes) -> dict[str, PerPerson
 
 
 def _most_telling(sizes: Sizes) -> int:
-    """Rows of a person in the second question: what it leaves out less than the first, over the noise in its mean."""
+    """Rows of a person in the second question: the most that it counts beyond the first, relative to its noise."""
     once = sizes.counted(1)
     return max(TRIED, key=lambda most: (sizes.counted(most) - once) * sizes.counted(most) / most)
 
 
 def differences(sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np.ndarray]) -> Differences:
-    """Return how many standard deviations means of rows that count and of rows left out may differ, with their chances.
+    """Return possible differences between the means of counted and of omitted rows, in sds, with their probabilities.
 
-    A difference is taken to be that of each column by a normal law, so that what was seen of a column is normal too.
+    The difference of each column is modelled as normal with that sd, so what was observed of a column is normal too.
 
     Args:
-        sizes: as released.
-        questions: that were answered.
-        sums: released, (d,) each.
+        sizes: released sizes.
+        questions: the two questions.
+        sums: released sums, (d,) each.
     """
     rows = {label: sizes.counted(question.most) for label, question in questions.items()}
     noise = {label: float(question.noise()["sum"].flat[0]) / rows[label] for label, question in questions.items()}

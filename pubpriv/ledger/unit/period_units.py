@@ -1,8 +1,8 @@
-"""Units of runs that ask rows of one period: how many of them there are is private, whatever the unit is.
+"""Units of runs that ask rows of one period: the number of these rows is private, for rows and for persons.
 
-A row may get another date and be in another period then, so that n of a period is a number like any other that only an
-answer says. Where the unit is a row, a run first asks how many rows count; where it is a person, the questions of
-`units.PersonUnit` are asked within the period.
+If the date of a row changes, the row moves to another period. So n of a period is private and has to be asked. If the
+unit is a row, a run first asks how many rows count; if it is a person, the questions of `units.PersonUnit` are asked
+within the period.
 """
 
 import math
@@ -28,19 +28,19 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.runs import Run
 
 FIRST = "period/rows"
-"""Label of the first question of a run where the unit is a row."""
+"""Label of the first question of a run whose unit is a row."""
 
 _SHARE = Fraction(2, 100)
 """Share of the run's allotment."""
 
 
 class RowsOfPeriod:
-    """Each row is protected by itself, its date included; how many rows a period has is private.
+    """Each row is protected by itself, including its date; the number of rows of a period is private.
 
     Args:
         table: a `PrivateTable` of the period.
-        run: in which the first question is asked, and found again.
-        period: its name.
+        run: run in which the first question is asked, and found again.
+        period: name of the period.
     """
 
     exact_rows = None
@@ -52,7 +52,7 @@ class RowsOfPeriod:
 
     @property
     def size(self) -> Size:
-        """Give the number of rows as it was released.
+        """The released number of rows.
 
         Raises:
             InvalidInput: no method began, so nothing was asked yet.
@@ -60,7 +60,7 @@ class RowsOfPeriod:
         return self._read()
 
     def _read(self) -> Size:
-        """The size by the run's own answer; from then on questions are held against it."""
+        """Compute the size from the run's own answer; later questions are checked against it."""
         if self._known is None:
             stands = self._run.find(FIRST)
             if stands is None or stands.answer is None:
@@ -74,29 +74,29 @@ class RowsOfPeriod:
 
     @property
     def bounds(self) -> int:
-        """Rows as released, and what noise may hide; 1 before anything is known."""
+        """Released number of rows plus what noise may hide; 1 before anything is known."""
         return 1 if self._known is None else math.ceil(self._known.rows + 8 * self._known.sd)
 
     def asked(self, question: Any) -> Question:
-        """Return the question as rows of the period answer it.
+        """Wrap the question so that it is asked of the period's rows.
 
         Raises:
-            InvalidInput: a question that is no sum over records.
+            InvalidInput: the question is not a sum over records.
         """
         return of_rows(question, self._period)
 
     def check_stored(self, question: Question) -> None:
-        """Refuse one of other rows, or of persons: somebody wrote it there.
+        """Refuse a stored question about other rows or about persons: no release wrote it.
 
         Raises:
-            InvalidInput: it is.
+            InvalidInput: it is such a question.
         """
         _check_period(question, self._period)
         if in_person_unit(whole(question)):
             raise InvalidInput(f"a {type(whole(question)).__name__} is asked where the unit of the dataset is a person")
 
     def answered(self, question: Question) -> Question:
-        """Return the question within, which has the noise of what was answered."""
+        """Return the inner question, with the noise of the answer."""
         return whole(question)  # type: ignore[no-any-return]
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:  # noqa: ARG002
@@ -117,22 +117,22 @@ class RowsOfPeriod:
         self._read()
 
     def purse(self, purse: Purse) -> Purse:
-        """Return all of it: questions that cost more in a period are asked with more noise."""
+        """Return the whole purse: questions that would cost more get more noise."""
         return purse
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Return rows of the period, each its own person."""
+        """Return the period's rows, each as its own person."""
         return _reading(self._table, self._run, self._period, remembered, shared)
 
 
 class PersonsInPeriod:
-    """All rows of a person in one period are protected together; what periods tell of one person adds up.
+    """All rows of a person in one period are protected together; the costs of several periods add up for a person.
 
     Args:
-        unit: of persons, over a table of the period.
-        table: of the period.
-        run: that asks.
-        period: its name.
+        unit: the unit of persons, over a table of the period.
+        table: table of the period.
+        run: run that asks.
+        period: name of the period.
     """
 
     exact_rows = None
@@ -143,7 +143,7 @@ class PersonsInPeriod:
 
     @property
     def size(self) -> Size:
-        """Persons and rows of the period, as they were released."""
+        """Released numbers of persons and rows of the period."""
         return replace(self._unit.size, period=self._period)
 
     @property
@@ -152,12 +152,12 @@ class PersonsInPeriod:
         return self._unit.bounds
 
     def asked(self, question: Any) -> Question:
-        """Return the question as each person answers it with the rows of the period."""
-        asked: Any = self._unit.asked(question)  # InPeriod checks its kind
+        """Wrap the question so that each person answers it with the rows of the period."""
+        asked: Any = self._unit.asked(question)  # InPeriod checks the kind of question
         return InPeriod(asked, self._period)
 
     def check_stored(self, question: Question) -> None:
-        """Refuse one of other rows, or one that counts rows by themselves: somebody wrote it there."""
+        """Refuse a stored question about other rows, or about single rows: no release wrote it."""
         _check_period(question, self._period)
         self._unit.check_stored(whole(question))
 
@@ -170,43 +170,43 @@ class PersonsInPeriod:
         self._unit.open(release, budget, public)
 
     def purse(self, purse: Purse) -> Purse:
-        """Return one L^2-th; see `PersonUnit.purse`."""
+        """Return a 1 / L^2 part; see `PersonUnit.purse`."""
         return self._unit.purse(purse)
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Return weighted rows of the period, or persons who have some."""
+        """Return weighted rows of the period, or the persons who have rows in it."""
         return _reading(self._table, self._run, self._period, remembered, shared)
 
 
 def first_of_period(purse: Purse) -> tuple[Question, Purse]:
-    """Return how many rows there are, which a run asks before its first method, and what that leaves.
+    """Return the question about the number of rows, which a run asks before its first method, and the remaining purse.
 
     Args:
-        purse: all of the run.
+        purse: the run's whole purse.
     """
     rows, left = purse.split([_SHARE, 1 - _SHARE])
     return Counts.priced(Everything(), rows), purse.part(left)
 
 
 def of_rows(question: Any, period: str) -> Question:
-    """Return the question as rows of a period answer it, where the unit is a row.
+    """Wrap a question so that it is asked of the rows of a period, if the unit is a row.
 
     Raises:
-        InvalidInput: a question that is no sum over records.
+        InvalidInput: the question is not a sum over records.
     """
     if type(question) not in WEIGHED:
         raise InvalidInput(
-            f"a {type(question).__name__} is not asked of the rows of a period: it is no sum over rows of which those "
-            "of other periods could weigh nothing"
+            f"a {type(question).__name__} is not asked of the rows of a period: it is not a sum over rows, in which "
+            "rows of other periods could have weight 0"
         )
     return InPeriod.of_rows(question, period)
 
 
 def _check_period(question: Question, period: str) -> None:
-    """Refuse a question of other rows than those of a period.
+    """Refuse a stored question that is not about the rows of the period.
 
     Raises:
-        InvalidInput: it is one.
+        InvalidInput: it is not.
     """
     if not isinstance(question, InPeriod) or question.period != period:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""How many rows questions count, exact or as released, and what follows from that alone: post-processing."""
+"""Number of rows that questions count, exact or released, and numbers computed from it alone (post-processing)."""
 
 import math
 from collections.abc import Mapping
@@ -12,40 +12,40 @@ from pubpriv.data.questions.base import LIMIT
 from pubpriv.data.questions.per_person import SIZES
 
 TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
-"""Rows of a person that `auto` tries to count in full."""
+"""Values of L that `auto` tries."""
 
 _LARGEST = 1.5
-"""Rows of a person beyond the last bin, as a multiple of where it begins."""
+"""Assumed rows of a person in the last, open bin, as a multiple of the bin's lower end."""
 
 Differences = tuple[tuple[float, float], ...]
-"""Standard deviations by which the means of rows that count and of those left out may differ, each with its chance."""
+"""Possible differences, in sds, between the means of counted and of omitted rows, each with its probability."""
 
 UNASKED: Differences = ((0.1, 1.0),)
-"""What is taken where nobody asked (`auto`)."""
+"""Differences that `auto` assumes if the questions of `difference` were not asked."""
 
 _SEEN = 2.0
-"""Sds of the noise above which persons are seen in a bin (`auto`)."""
+"""Noise sds above which a bin counts as having persons (`auto`)."""
 
 _LOUDER = 1.65
-"""Noise of an estimate over that of clipped moments alone (`auto`): rounds and histograms are paid, and shells are
-wide. Measured, of Gaussian rows of 1,000 and 4,000 persons, over L and two budgets: 1.4 to 2."""
+"""Noise of an estimate relative to clipped moments alone (`auto`): rounds and histograms cost budget too, and shells
+are wide. Measured with Gaussian rows of 1,000 and 4,000 persons, over L and two budgets: 1.4 to 2."""
 
 _SLOPE, _FEWEST, _ROOM = 10.0, 150.0, 1.2
-"""A covariance is not found at all where W sqrt(rho) / L is less than max(SLOPE d^1.5, FEWEST), see the plan of
-`estimate_gaussian`; `auto` leaves room, for W is an estimate."""
+"""No covariance is found if W sqrt(rho) / L is less than max(SLOPE d^1.5, FEWEST), see the plan of `estimate_gaussian`;
+`auto` asks for `_ROOM` times as much, because W is an estimate."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many rows questions count.
+    """Number of rows that questions count.
 
     Attributes:
-        rows: n, or as released: the rows that count, a person's being L at most.
-        sd: of the noise in it; 0 where it is exact.
-        effective: as many independent rows would tell as much; no more than `rows`.
-        persons: as released or declared, and the sd of its noise; None where the unit is a row.
-        most: L; None where the unit is a row.
-        period: whose rows they are; None: all.
+        rows: n, or the released number of rows that count, at most L for each person.
+        sd: sd of the noise in `rows`; 0 if it is exact.
+        effective: equivalent number of independent rows; at most `rows`.
+        persons: released or declared number of persons, and the sd of its noise; None if the unit is a row.
+        most: L; None if the unit is a row.
+        period: period of the rows; None: all rows.
     """
 
     rows: int
@@ -57,44 +57,45 @@ class Size:
 
     @property
     def widening(self) -> float:
-        """What sampling errors of so many independent rows are multiplied by: the rows of one person are alike."""
+        """Factor for sampling errors of `rows` independent rows, because rows of one person are alike."""
         return math.sqrt(self.rows / self.effective) if self.effective else 1.0
 
     @property
     def one_each(self) -> int:
-        """How many rows questions count that are asked of one row of each person."""
+        """Number of rows for questions that are asked of one row of each person."""
         if self.persons is None or self.most == 1:
             return self.rows
         return max(2, round(self.persons[0]))
 
     def counted(self, count: float, sd: float, doubt: float, least: float) -> float:
-        """Return how many rows have no missing or infinite value, by one more released count of them.
+        """Estimate the number of rows without missing or infinite values, given one more released count of them.
 
-        Where n is exact: n, unless the count is clearly less. Where it was released itself, of such rows alone, the
-        mean of both by their noise: a number that is too low by 3% does more harm than all other noise.
+        If n is exact, the result is n unless the count is clearly less. If n was itself released, as a count of such
+        rows, the result is the mean of both, weighted by their noise: a number that is 3% too low does more harm than
+        all other noise.
 
         Args:
-            count: released.
-            sd: of its noise.
-            doubt: so many sds below n are clearly less.
-            least: the count is not taken to be lower.
+            count: released count.
+            sd: sd of its noise.
+            doubt: number of sds below n from which on the count is clearly less.
+            least: lower bound of the result.
         """
         if self.sd == 0:
             return float(self.rows) if count > self.rows - doubt * sd else max(count, least)
-        if count < self.rows - doubt * math.hypot(self.sd, sd):  # clearly fewer
+        if count < self.rows - doubt * math.hypot(self.sd, sd):  # clearly less
             return max(count, least)
         share = self.sd**2 / (self.sd**2 + sd**2)
         return max(share * count + (1 - share) * self.rows, least)
 
     def widened(self, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return standard errors, {number: {"sampling": array, ...}}, those of sampling for rows that are alike."""
+        """Return standard errors, {number: {"sampling": array, ...}}, with sampling errors times `widening`."""
         return {
             name: {source: sd * self.widening if source == "sampling" else sd for source, sd in parts.items()}
             for name, parts in errors.items()
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return what a model file says of it."""
+        """Return the part of a model file about the number of rows."""
         period = {} if self.period is None else {"period": self.period}
         if self.persons is None and self.period is None:
             return {"n_private": self.rows}
@@ -111,14 +112,14 @@ class Size:
 
 
 def effective_rows(rows: int, persons: float, bins: tuple[float, ...], most: int) -> float:
-    """Return n_L^2 / sum_p min(n_p, L)^2, at least about: rows of one person are taken to be copies of each other."""
+    """Return a lower estimate of n_L^2 / sum_p min(n_p, L)^2, in which rows of one person count as copies."""
     ends = (*SIZES, most)
     squares = sum(max(count, 0.0) * min(end, most) ** 2 for count, end in zip(bins, ends, strict=True)) if bins else 0.0
     return min(float(rows), rows**2 / max(squares, persons if most == 1 else 0.0, 1.0))
 
 
 def grain_for(rows: float) -> int:
-    """Return the largest power of two up to 64 at which sums of squares over twice so many rows fit the totals."""
+    """Return the largest power of two up to 64 as a grain for which sums of squares over 2 * rows rows fit totals."""
     grain = MOST_WEIGHT
     while grain > 1 and 2 * rows * grain * GRID**2 >= LIMIT:
         grain //= 2
@@ -127,13 +128,13 @@ def grain_for(rows: float) -> int:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Persons by number of rows, as released; what follows is post-processing.
+    """Released numbers of persons by number of rows; all methods are post-processing.
 
-    Persons that noise may have made are not counted, for a few with many rows would outweigh all others.
+    Persons that may be only noise are not counted, because a few with many rows would outweigh all others.
 
     Attributes:
-        bins: as `PersonSizes` has them.
-        sd: of the noise in each, about.
+        bins: the bins of `PersonSizes`.
+        sd: approximate sd of the noise in each bin.
     """
 
     bins: tuple[float, ...]
@@ -141,30 +142,30 @@ class Sizes:
 
     @cached_property
     def _each(self) -> list[tuple[float, float]]:
-        """(persons, rows of each) by bin."""
+        """(persons, rows of each person) by bin."""
         lows = (1, *(end + 1 for end in SIZES))
         rows = [(low + high) / 2 for low, high in zip(lows, SIZES, strict=False)] + [_LARGEST * lows[-1]]
         return [(count if count > _SEEN * self.sd else 0.0, n) for count, n in zip(self.bins, rows, strict=True)]
 
     def counted(self, most: float = math.inf) -> float:
-        """Return rows that count, with L = `most`."""
+        """Return the number of rows that count, with L = `most`."""
         return sum(count * min(n, most) for count, n in self._each) or 1.0
 
     def effective(self, most: int) -> float:
-        """Return as many independent rows would tell as much, at least: those of one person are taken to be copies."""
+        """Return a lower bound of the equivalent number of independent rows: rows of one person count as copies."""
         return self.counted(most) ** 2 / (sum(count * min(n, most) ** 2 for count, n in self._each) or 1.0)
 
     def rows_that_pay(self, d: int, rho: float, differences: Differences = UNASKED) -> int:
-        """Choose the L whose error has the least logarithm in the mean: it exceeds the best by the smallest factor.
+        """Choose the L with the smallest mean logarithm of the error, so that it exceeds the best by the least factor.
 
-        The error is of noise, sampling and what is left of the rows of persons with more. Noise is that of a covariance
-        and a mean by clipped moments, relative; sampling that of rows of which a person's are half alike. More than one
-        row counts only where a covariance is found. Source: ours; nothing is proven of it.
+        The error combines noise, sampling, and the rows that are omitted of persons with more than L rows. Noise is the
+        relative noise of a covariance and a mean by clipped moments. Sampling assumes that the rows of a person are
+        half alike. More than one row counts only if a covariance is found. Source: ours; nothing is proven about it.
 
         Args:
-            d: columns.
+            d: number of columns.
             rho: mu^2 / 2 of the run.
-            differences: that there may be.
+            differences: possible differences.
         """
         reach, everything = math.sqrt(d) + 1.5, self.counted()
 

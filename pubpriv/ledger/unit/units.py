@@ -1,9 +1,9 @@
-"""The two units: how their questions are asked, and how many rows a run may speak of.
+"""The two privacy units, row and person: how questions are asked, and which number of rows a run may use.
 
-Where the unit is a row, the number of rows is public and questions are asked as they are. Where it is a person, nothing
-is known of the table but its columns: a run first asks how many persons and how many rows count, and every question
-counts the rows of one person as L rows together (`data.questions.per_person`). Drivers plan and divide by the numbers
-of a `Size`, and never learn the difference.
+If the unit is a row, the number of rows is public and questions are asked as they are. If it is a person, only the
+columns of the table are known: a run first asks how many persons and how many rows count, and in every question the
+rows of one person count as at most L rows (`data.questions.per_person`). Drivers use the numbers of a `Size` in both
+cases.
 """
 
 import math
@@ -38,26 +38,26 @@ _SHARES = {_SIZES: Fraction(1, 100), _ROWS: Fraction(2, 100)}
 
 
 class Unit(Protocol):
-    """Whose privacy a run protects."""
+    """The privacy unit of a run."""
 
     @property
     def size(self) -> Size:
-        """How many rows questions count."""
+        """Number of rows that questions count."""
 
     @property
     def bounds(self) -> int:
-        """So many times the bound of a part is the most that a total comes to, as far as is known."""
+        """Number n' such that n' times the bound of a part bounds its total, as far as is known."""
 
     @property
     def exact_rows(self) -> int | None:
-        """The number of rows where it is public."""
+        """The number of rows if it is public, else None."""
 
     @property
     def asks_of_one_row(self) -> bool:
-        """Tell whether questions are taken that are no sums over records; see `PerPerson`."""
+        """Whether questions are accepted that are not sums over records; see `PerPerson`."""
 
     def asked(self, question: Any) -> Question:
-        """Return the question as the table is asked."""
+        """Wrap a driver's question as the table is asked it."""
 
     def check_stored(self, question: Question) -> None:
         """Refuse a stored question that does not protect the unit."""
@@ -66,23 +66,23 @@ class Unit(Protocol):
         """Return the question as a driver asked it."""
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
-        """Ask what has to be known before a method begins, which may spend `budget`.
+        """Ask what must be known before a method begins, which may then spend `budget`.
 
         Args:
-            release: of the door.
-            budget: of the method; None: all that is left.
-            public: rows that the method begins with; None, or no table, where there are none.
+            release: the door's release function.
+            budget: the method's budget; None: all that is left.
+            public: public rows of the method; None or not a table if there are none.
         """
 
     def purse(self, purse: Purse) -> Purse:
-        """Return what a driver may spend on its questions, which it prices for rows."""
+        """Return what a driver may spend on its questions, whose prices it computes for single rows."""
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Return what scans read, by question.
+        """Return a function that gives the table for each question.
 
         Args:
-            remembered: rows of a small table are kept in memory.
-            shared: among the curators of one run in this process, if anything is reckoned beforehand.
+            remembered: keep rows of a small table in memory.
+            shared: share weights and rows between the curators of one run in this process.
         """
 
 
@@ -113,14 +113,14 @@ class RowUnit:
         """Return the question as it is.
 
         Raises:
-            InvalidInput: it is one of tables whose unit is a person.
+            InvalidInput: the question is only for tables whose unit is a person.
         """
         if in_person_unit(question):
             raise InvalidInput(f"a {type(question).__name__} is asked where the unit of the dataset is a person")
         return question  # type: ignore[no-any-return]
 
     def check_stored(self, question: Question) -> None:
-        """Refuse what would be refused if it were asked now."""
+        """Refuse a stored question that would be refused now."""
         self.asked(question)
 
     def answered(self, question: Question) -> Question:
@@ -131,23 +131,23 @@ class RowUnit:
         """Ask nothing: the number of rows is public."""
 
     def purse(self, purse: Purse) -> Purse:
-        """Return all of it."""
+        """Return the whole purse."""
         return purse
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:  # noqa: ARG002
-        """Return the table, with its blocks remembered if that is wanted and it is small."""
+        """Return the table; if wanted and it is small, its blocks are kept in memory."""
         table = remembering(self._table) if remembered else self._table
         return lambda _: table
 
 
 class PersonUnit:
-    """All rows of a person are protected together, and how many there are of either is private.
+    """All rows of a person are protected together; the numbers of persons and of rows are private.
 
     Args:
-        table: a `PrivateTable` or `ArrayTable` that says whose rows are whose.
-        run: in which the first questions are asked, and found again.
-        terms: as registered.
-        most: L, or `auto`: by released sizes; None: as the run began.
+        table: a `PrivateTable` or `ArrayTable` with ids.
+        run: run in which the first questions are asked, and found again.
+        terms: registered terms.
+        most: L, or `auto` to choose it from released sizes; None: as the run began.
     """
 
     exact_rows = None
@@ -159,7 +159,7 @@ class PersonUnit:
 
     @property
     def size(self) -> Size:
-        """Give the numbers of rows and persons as they were released.
+        """The released numbers of rows and persons.
 
         Raises:
             InvalidInput: no method began, so nothing was asked yet.
@@ -168,17 +168,17 @@ class PersonUnit:
 
     @property
     def bounds(self) -> int:
-        """Persons whose rows count in full, as released or declared; 1 before anything is known."""
+        """Bound of the number of persons with L counted rows, as released or declared; 1 before anything is known."""
         if self._known is None:
             return self._terms.persons or 1
         size = self._known[0]
         return math.ceil((size.rows + 8 * size.sd) / (size.most or 1))
 
     def asked(self, question: Any) -> Question:
-        """Return the question as each person answers it.
+        """Wrap the question so that each person answers it with all rows.
 
         Raises:
-            InvalidInput: a question that is no sum over records.
+            InvalidInput: the question is not a sum over records.
         """
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
@@ -186,7 +186,7 @@ class PersonUnit:
         return per_person(question, int(size.most or 1), grain)
 
     def check_stored(self, question: Question) -> None:
-        """Refuse one that counts rows by themselves: somebody wrote it there.
+        """Refuse a stored question that counts single rows: no release wrote it.
 
         Raises:
             InvalidInput: it does.
@@ -198,7 +198,7 @@ class PersonUnit:
             )
 
     def answered(self, question: Question) -> Question:
-        """Return the question within, which has the units and the noise of what was answered."""
+        """Return the inner question, with the units and the noise of the answer."""
         weighed = without_law(question)
         if not isinstance(weighed, PerPerson):
             return question
@@ -235,18 +235,18 @@ class PersonUnit:
             )
 
     def purse(self, purse: Purse) -> Purse:
-        """Return what is left of it for rows; see `purse_of_rows`."""
+        """Return the purse for questions priced for rows; see `purse_of_rows`."""
         return purse_of_rows(purse, int(self.size.most or 1))
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Return weighted rows, or persons."""
+        """Return a function that gives weighted rows, or one record per person."""
         most_bytes = MOST_BYTES if remembered else 0
         if shared and self._run.name:
             return PersonTable.of_run(self._table, self._run.name, most_bytes).asked
         return PersonTable(self._table, most_bytes).asked
 
     def _chosen(self, purse: Purse, release: Callable[[Question, str], Any], public: Any) -> int:
-        """L, as it was given, or by released sizes and what rows beyond the first of a person differ by."""
+        """L as it was given, or chosen from released sizes and from how much further rows of a person differ."""
         if self._most is None:
             raise InvalidInput("this run has not begun: begin a method first")
         if self._most != "auto":
@@ -263,7 +263,7 @@ class PersonUnit:
         return auto_rows(sizes, d, purse, differing.differences(sizes, questions, sums))
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
-        """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
+        """((persons, sd of the noise), persons by bin); two counts of all persons are averaged by their noise."""
         stands = self._run.find(_SIZES)
         if stands is None or stands.answer is None:
             return (float(self._terms.persons or 0), 0.0), ()
@@ -273,7 +273,7 @@ class PersonUnit:
         return ((k * total + sum(bins)) / (k + 1), sd * math.sqrt(k / (k + 1))), tuple(bins)
 
     def _read(self) -> tuple[Size, int]:
-        """(size, grain) by the run's own answers."""
+        """Compute (size, grain) from the run's own answers."""
         if self._known is None:
             stands = self._run.find(_ROWS)
             if stands is None or stands.answer is None:
@@ -294,10 +294,10 @@ def _values(question: Question, answer: dict[str, list[int]]) -> Any:
 
 
 def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], Purse]:
-    """Return what a run asks before its first method, by label, and what that leaves.
+    """Return the questions that a run asks before its first method, by label, and the remaining purse.
 
     Args:
-        purse: all of the run.
+        purse: the run's whole purse.
         most: rows of a person that count in full.
     """
     rest = 1 - sum(_SHARES.values(), Fraction(0))
@@ -307,17 +307,17 @@ def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], P
 
 
 def per_person(question: Any, most: int, grain: int) -> Question:
-    """Return the question as each person answers it, under the law of its noise; what is no sum takes one row.
+    """Wrap a question so that each person answers it, with the same law of noise; if it is not a sum, with one row.
 
     Raises:
-        InvalidInput: a question that is neither.
+        InvalidInput: a question that is neither a sum nor asked of one row.
     """
     inner = without_law(question)
     if type(inner) in OF_ONE_ROW:
         return PerPerson(inner, 1, 1)
     if type(inner) not in WEIGHED:
         raise InvalidInput(
-            f"a {type(inner).__name__} is not asked where the unit of the dataset is a person: it is no sum over rows "
+            f"a {type(inner).__name__} is not asked if the unit of the dataset is a person: it is not a sum over rows "
             "that could be weighted"
         )
     weighed = PerPerson(inner, most, grain)
@@ -325,17 +325,17 @@ def per_person(question: Any, most: int, grain: int) -> Question:
 
 
 def purse_of_rows(purse: Purse, most: int) -> Purse:
-    """Return what questions may be priced at for rows: each costs L^2 times as much, L times where epsilon adds up."""
+    """Return the purse for questions priced for rows: each costs L^2 times as much, or L times if epsilon adds up."""
     return replace(purse, units=purse.units // (most if purse.radial else most**2))
 
 
 def auto_rows(sizes: Sizes, d: int, purse: Purse, differences: Differences = UNASKED) -> int:
-    """Return L by released or declared sizes; post-processing.
+    """Choose L from released or declared sizes; post-processing.
 
     Args:
         sizes: persons by number of rows.
-        d: columns.
-        purse: of the run. Radial noise of N coordinates is sqrt(N + 1) times as large as a Gaussian's at its price.
+        d: number of columns.
+        purse: the run's purse. Radial noise of N coordinates is sqrt(N + 1) times a Gaussian's at the same price.
         differences: see `Sizes.rows_that_pay`.
     """
     louder = (d + 1) * (d + 2) / 2 + 1 if purse.radial else 1.0

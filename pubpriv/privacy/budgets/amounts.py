@@ -1,4 +1,4 @@
-"""An amount of a budget: whole units of its currency, and of delta."""
+"""Amounts of a budget: whole units of its currency, and of delta."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from pubpriv.privacy.units import stored_integer
 
 @dataclass(frozen=True, order=False)
 class Amount:
-    """So much of a budget: `main` in units of its currency (epsilon, rho or mu^2), `delta` in delta units.
+    """An amount of a budget: `main` in units of its currency (epsilon, rho or mu^2), `delta` in delta units.
 
     Raises:
-        InvalidInput: anything but Python integers, which neither round nor overflow.
+        InvalidInput: not Python integers, which neither round nor overflow.
     """
 
     main: int
@@ -28,18 +28,18 @@ class Amount:
         return Amount(self.main - other.main, self.delta - other.delta)
 
     def fits(self, room: "Amount") -> bool:
-        """Return whether both parts fit."""
+        """Return whether both parts fit in `room`."""
         return self.main <= room.main and self.delta <= room.delta
 
     def to_json(self) -> dict[str, str]:
-        """Return integers as decimal text."""
+        """Return both integers as decimal text."""
         return {"main": str(self.main), "delta": str(self.delta)}
 
     @classmethod
     def from_json(cls, data: dict[str, str]) -> "Amount":
-        """Return what `to_json` wrote.
+        """Read what `to_json` wrote.
 
         Raises:
-            ValueError: it is anything but decimal digits.
+            ValueError: not decimal digits.
         """
         return cls(stored_integer(data["main"]), stored_integer(data["delta"]))

@@ -1,4 +1,4 @@
-"""(epsilon, delta)-DP, kept as Gaussian DP."""
+"""(epsilon, delta)-DP, accounted as Gaussian DP."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ from pubpriv.privacy.events import Event, GaussianEvent, ThresholdEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units
 
 _SMALLEST_SD = 1 << 20
-"""Below this the discrete Gaussian may not be priced as a continuous one."""
+"""Smallest sd at which the discrete Gaussian may be priced as a continuous one."""
 
 _LARGEST_EPSILON = 700
-"""exp(epsilon) is still a float, and nobody is protected long before."""
+"""Up to here exp(epsilon) is a float; much smaller values already protect nobody."""
 
 
 @dataclass(frozen=True)
 class ApproximateDP(Budget):
-    """(epsilon, delta)-DP, kept as Gaussian DP beside a reserve for failure terms.
+    """(epsilon, delta)-DP, accounted as Gaussian DP with a reserve for failure terms.
 
     Cap: sum of mu^2 at most mu*^2, the largest for which a Gaussian mechanism at mu* is
     (epsilon, delta - failure_delta)-DP (Balle and Wang 2018), and sum of failure terms at most failure_delta.
@@ -111,7 +111,7 @@ class ApproximateDP(Budget):
         return Fraction(self.delta)
 
     def as_epsilon(self, amount: Amount) -> float:
-        """Convert by Balle and Wang; the whole failure reserve is set aside, whatever is used of it."""
+        """Convert by Balle and Wang; the whole failure reserve is set aside, whether it is used or not."""
         continuous = Fraction(self.delta) - Fraction(self.failure_delta or 0)
         return epsilon_gaussian(Fraction(amount.main, UNIT), continuous)
 
@@ -122,7 +122,7 @@ class ApproximateDP(Budget):
 
     @classmethod
     def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:  # noqa: ARG003
-        """Bound it by what is enforced: mu-GDP up to a total variation below delta.
+        """Return the bound from the enforced promise: mu-GDP up to a total variation below delta.
 
         That leaves 2 Phi(mu / 2) - 1 + 2 delta, mu^2 being the largest that implies (epsilon, delta).
         """
@@ -131,7 +131,7 @@ class ApproximateDP(Budget):
         return [erf(sqrt((units + 1) / UNIT / 8)) + 2 * delta]
 
     def price_gaussian(self, event: GaussianEvent) -> Amount:
-        """Return mu^2, and what its discreteness may take of delta.
+        """Return mu^2, and the part of delta that discreteness may use.
 
         Raises:
             InvalidInput: a standard deviation is below 2^20.
@@ -142,12 +142,12 @@ class ApproximateDP(Budget):
         return super().price_gaussian(event) + Amount(0, ceil_units(failure, DELTA_UNIT))
 
     def price_threshold(self, event: ThresholdEvent) -> Amount:
-        """Return the price of its Gaussian part, and what its threshold may take of delta; part (iii) of the proof."""
+        """Return the price of its Gaussian part, and the part of delta for its threshold; part (iii) of the proof."""
         failure = tail_factor(Fraction(self.epsilon)) * event.tail()
         return self.price_gaussian(event.gaussian) + Amount(0, ceil_units(failure, DELTA_UNIT))
 
     def tails_within(self, reserve: int) -> Fraction:
-        """Return what (1 + e^epsilon) goes into the reserve."""
+        """Return the reserve divided by (1 + e^epsilon)."""
         return Fraction(reserve, DELTA_UNIT) / tail_factor(Fraction(self.epsilon))
 
     @classmethod
@@ -157,14 +157,14 @@ class ApproximateDP(Budget):
 
     @classmethod
     def pure_worth(cls, room: float) -> float:
-        """Return the epsilon of randomised response that is as hard to test as a Gaussian at mu^2 = the room."""
+        """Return the epsilon of randomised response that is as hard to test as a Gaussian with mu^2 = `room`."""
         from statistics import NormalDist
 
         tail = NormalDist().cdf(-sqrt(room) / 2)
         return log1p(-tail) - log(tail) if tail > 0 else 0.0
 
     def cap_since(self, registered: Budget) -> Amount:
-        """Return the cap of a raised budget, its failure reserve in the terms of the budget first registered.
+        """Return the cap of a raised budget, with its failure reserve in the units of the first registered budget.
 
         Failure terms are 1 + e^epsilon, or twice that, times total variations, with the epsilon of the guarantee.
         Charges keep the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the
@@ -177,7 +177,7 @@ class ApproximateDP(Budget):
         return Amount(cap.main, int(cap.delta * ratio))
 
     def texts_within(self, units: int, ledger: Budget) -> list[str]:
-        """Write allotments of the same delta; none where that delta alone is worth more."""
+        """Return allotments of the same delta; none if that delta alone already costs more."""
         if not ledger.gaussian_units:
             return []
         mu_squared, delta = Fraction(self.largest_within(units, ledger), UNIT), repr(float(self.delta))

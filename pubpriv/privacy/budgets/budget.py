@@ -1,4 +1,4 @@
-"""What every kind of budget can do; each kind fills in its own part in a module of its own."""
+"""Base class of all kinds of budget; each kind has a module of its own."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,21 @@ from pubpriv.privacy.events import Event, GaussianEvent, ThresholdEvent
 from pubpriv.privacy.units import UNIT, ceil_units, exact, floor_units, to_text
 
 REPORT_DELTA = Fraction(1, 10**6)
-"""delta at which a zCDP guarantee is also given as an epsilon."""
+"""The delta at which a zCDP guarantee is also given as an epsilon."""
 
 
 class Budget(ABC):
-    """A budget of one kind: what it promises, what an event costs in it, how it is written.
+    """A budget of one kind: its promise, the price of events, and its text.
 
-    A kind is a frozen dataclass of exact fractions. All amounts that it gives are rounded against the spender.
+    A kind is a frozen dataclass of exact fractions. All amounts that it returns are rounded against the spender.
 
     Attributes:
-        kind: its name in files, ledgers and on the command line.
-        currency: what its amounts are of.
+        kind: name in files, ledgers and on the command line.
+        currency: name of the quantity that adds up (epsilon, rho or mu^2).
         parameters: fields that are written on the command line, the size of the budget first.
-        gaussian_units: units of the currency that a Gaussian costs for each unit of rho; 0: it has no price here.
-        noise_law: of what runs with such an allotment release: `gaussian` or `radial`.
-        searched: sizes between which a budget that is large enough is looked for.
+        gaussian_units: units of the currency that a Gaussian costs for each unit of rho; 0: Gaussians have no price.
+        noise_law: law of the noise of runs with such an allotment: `gaussian` or `radial`.
+        searched: range of sizes in which `plan` looks for a large enough budget.
     """
 
     kind: ClassVar[str]
@@ -41,7 +41,7 @@ class Budget(ABC):
         """Make the size (epsilon or rho) exact.
 
         Raises:
-            InvalidInput: it is less than one unit, or no number; see `units.exact`.
+            InvalidInput: the size is less than one unit, or not a number; see `units.exact`.
         """
         name = self.parameters[0]
         size = exact(getattr(self, name), name)
@@ -49,66 +49,66 @@ class Budget(ABC):
             raise InvalidInput(f"{name} must be at least {1 / UNIT:g}")
         object.__setattr__(self, name, size)
 
-    # -- what it promises
+    # -- the promise
 
     @property
     @abstractmethod
     def cap(self) -> Amount:
-        """What may be spent in all, rounded down."""
+        """The most that may be spent in all, rounded down."""
 
     @property
     @abstractmethod
     def report_delta(self) -> Fraction:
-        """The delta at which amounts are given as epsilon; 0: they are one already."""
+        """The delta at which amounts are given as epsilon; 0 if amounts are epsilons already."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the promise in a word, as `0.5-zCDP`."""
+        """Return the promise in short, for example `0.5-zCDP`."""
 
     @abstractmethod
     def as_epsilon(self, amount: Amount) -> float:
         """Return the epsilon that `amount` guarantees at `report_delta`, rounded up.
 
-        For a cap or an allotment this is its guarantee. For what is spent it is a figure so far, which is no
-        guarantee for a ledger that goes on (only the cap is): stopping when it looks good is a choice made after
-        seeing answers.
+        For a cap or an allotment this is its guarantee. For the amount spent so far it is only a figure, not a
+        guarantee (only the cap is): if charging continues, stopping when the figure looks good is a choice made
+        after seeing answers.
         """
 
     @abstractmethod
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:
-        """Return what the budget promises, in plain numbers and a sentence: the part of a report that people sign.
+        """Return the promise as plain numbers and a sentence: the part of a report that people sign.
 
         Args:
-            events: all charges of a run, where the budget is a run's and they are known.
+            events: all charges of a run, if this is a run's budget and they are known.
         """
 
     @classmethod
     @abstractmethod
     def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:
-        """Bound the total variation between what is released of two neighbours, beside the bound of (epsilon, delta).
+        """Return bounds on the total variation between releases of two neighbours, other than that of (epsilon, delta).
 
         Args:
-            guarantee: as `guarantee` puts it.
+            guarantee: result of `guarantee`.
             all_gaussian: all charges under the guarantee are known, and Gaussian.
         """
 
-    # -- what an event costs in it
+    # -- prices of events
 
     def price(self, event: Event) -> Amount:
-        """Return what `event` costs in this currency, exact and rounded up; never nothing.
+        """Return the price of `event` in this currency, exact, rounded up and never zero.
 
         Raises:
-            InvalidInput: the event has no price here.
+            InvalidInput: the event has no price in this kind of budget.
         """
         if isinstance(event, ThresholdEvent):
             return self.price_threshold(event)
         return self.price_gaussian(event) if isinstance(event, GaussianEvent) else self.price_pure(event.epsilon)
 
     def price_threshold(self, event: ThresholdEvent) -> Amount:  # noqa: ARG002 - a kind that has a delta prices it
-        """Return the price of counts that leave above a threshold: it fails at times, and here nothing may fail.
+        """Refuse counts released above a threshold: they may fail, and this kind of budget has no delta for that.
 
         Raises:
-            InvalidInput: it has none here.
+            InvalidInput: always, in a kind without a delta.
         """
         raise InvalidInput(
             "cells that nobody named beforehand are released above a threshold, which fails with a small chance, and "
@@ -117,7 +117,7 @@ class Budget(ABC):
         )
 
     def tails_within(self, reserve: int) -> Fraction:  # noqa: ARG002
-        """Return the sum of `ThresholdEvent.tail` that `reserve` (units of delta) buys; 0 where they have no price."""
+        """Return the sum of `ThresholdEvent.tail` that `reserve` (units of delta) pays for; 0 if they have no price."""
         return Fraction(0)
 
     def price_gaussian(self, event: GaussianEvent) -> Amount:
@@ -127,7 +127,7 @@ class Budget(ABC):
         needs no reserve.
 
         Raises:
-            InvalidInput: it has none here.
+            InvalidInput: Gaussian noise has no price in this kind of budget.
         """
         return Amount(self.gaussian_step() * ceil_units(event.squared_distance / 2))
 
@@ -138,19 +138,19 @@ class Budget(ABC):
     @classmethod
     @abstractmethod
     def pure_cost(cls, epsilon: Fraction) -> Fraction:
-        """Return what any epsilon-DP mechanism costs in this currency, not less."""
+        """Return an upper bound of the price of any epsilon-DP mechanism in this currency."""
 
     @classmethod
     @abstractmethod
     def pure_worth(cls, room: float) -> float:
-        """Return about the largest epsilon whose `pure_cost` is `room`: a guess, to be checked against a price."""
+        """Return roughly the largest epsilon whose `pure_cost` is `room`; the caller must check the price."""
 
     @classmethod
     def gaussian_step(cls) -> int:
-        """Return `gaussian_units`, where Gaussians have a price.
+        """Return `gaussian_units`.
 
         Raises:
-            InvalidInput: they have none.
+            InvalidInput: Gaussians have no price.
         """
         if not cls.gaussian_units:
             raise InvalidInput(f"Gaussian noise has no price under {cls.kind} DP: use a zcdp or an approx budget")
@@ -158,19 +158,19 @@ class Budget(ABC):
 
     @classmethod
     def squared_distance(cls, units: int) -> Fraction:
-        """Return mu^2 that `units` pay for; see `price_gaussian`."""
+        """Return the mu^2 that `units` pay for; see `price_gaussian`."""
         return Fraction(2 * (units // cls.gaussian_step()), UNIT)
 
     # -- how a run splits its allotment over the steps of a method
 
     @classmethod
     def split(cls, units: int, shares: Sequence[Fraction], crowd: Fraction = Fraction(1)) -> list[int]:  # noqa: ARG003
-        """Return parts of `units` that each pay for something: multiples of a step, the last takes the rest.
+        """Split `units` into parts that are multiples of a price step; the last part takes the rest.
 
         Args:
-            units: of the whole.
-            shares: of Gaussian steps.
-            crowd: matters where small shares cost more than their share; see `PureDP.split`.
+            units: units of the whole.
+            shares: shares of Gaussian steps.
+            crowd: used if small shares cost more than their share; see `PureDP.split`.
         """
         step = cls.gaussian_step()
         parts = [int(units * share) // step * step for share in shares[:-1]]
@@ -178,22 +178,22 @@ class Budget(ABC):
 
     @classmethod
     def part(cls, units: int, squared_distance: Fraction) -> int:
-        """Return how many of `units` pay for that distance."""
+        """Return the number of units, of `units`, that pay for this squared distance."""
         return int(units * squared_distance / cls.squared_distance(units))
 
     @classmethod
     def divided(cls, squared_distance: float, shares: Sequence[float], crowd: float = 1.0) -> list[float]:  # noqa: ARG003
-        """Return as `split`, of the squared distance that a whole run pays for, unrounded: for predictions."""
+        """Split the squared distance of a whole run as `split` does, but unrounded, for predictions."""
         return [share * squared_distance for share in shares]
 
-    # -- what a run holds of a ledger
+    # -- holds of runs
 
     def cap_since(self, registered: "Budget") -> Amount:  # noqa: ARG002 - a kind whose prices depend on it says how
-        """Return the cap of this budget, raised from the one first registered, in whose terms charges stay priced."""
+        """Return the cap of this budget, raised from the first registered one, in whose terms charges are priced."""
         return self.cap
 
     def hold_on(self, ledger: "Budget", cap: Amount | None = None, room: Amount | None = None) -> Amount:  # noqa: ARG002
-        """Return all of this allotment in the ledger's currency, so that whatever fits the allotment fits the hold.
+        """Convert this allotment to the ledger's currency, so that all charges that fit the allotment fit the hold.
 
         Runs charge Gaussians only, unless their allotment is pure (`PureDP.hold_on`). A Gaussian costs g r units of
         a currency, g its `gaussian_units` and r an integer, the same in every currency (`price_gaussian`). With g
@@ -210,8 +210,8 @@ class Budget(ABC):
 
         Args:
             ledger: the dataset's budget.
-            cap: of the dataset; default: that of `ledger`.
-            room: what is left of it; default: all of it.
+            cap: the dataset's cap; default: that of `ledger`.
+            room: the part of the cap that is left; default: all of it.
 
         Raises:
             InvalidInput: an allotment of this kind cannot be charged to this ledger, or rounds down to nothing.
@@ -228,9 +228,9 @@ class Budget(ABC):
         return Amount(units, units * cap.delta // cap.main)
 
     def how_many(self, ledger: "Budget", cap: Amount, room: Amount) -> int:
-        """Count the runs with this allotment that can be opened in `room`, none of them closed before the next.
+        """Count the runs with this allotment that can be opened in `room`, if none is closed before the next.
 
-        Every hold is alike, but that of a pure allotment on another ledger: the last of them needs no slack.
+        All holds are equal, except those of a pure allotment on another kind of ledger: there the last needs no slack.
 
         Raises:
             InvalidInput: see `hold_on`.
@@ -243,30 +243,30 @@ class Budget(ABC):
 
     @abstractmethod
     def texts_within(self, units: int, ledger: "Budget") -> list[str]:
-        """Return allotments of this kind whose hold on `ledger` should be at most `units`, as written, best first."""
+        """Return texts of allotments of this kind whose hold on `ledger` should be at most `units`, best first."""
 
     def largest_within(self, units: int, ledger: "Budget") -> int:
         """Return the largest cap of an all-Gaussian allotment whose hold on `ledger` is at most `units` (`hold_on`)."""
         return ((units + 1) * self.gaussian_units - 1) // ledger.gaussian_units
 
-    # -- how it is written
+    # -- texts
 
     def to_json(self) -> dict[str, str]:
-        """Write it as JSON: exact, with an explicit tag."""
+        """Return exact JSON data, with an explicit tag."""
         values = {each.name: str(Fraction(getattr(self, each.name))) for each in fields(self)}  # type: ignore[arg-type]
         return {"kind": self.kind, **values}
 
     def written(self, size: str | None = None) -> str:
-        """Return as `parse_budget` reads it, to six digits: `zcdp:0.5`.
+        """Return the text that `parse_budget` reads, to six digits: `zcdp:0.5`.
 
         Args:
-            size: another epsilon or rho than its own.
+            size: write this epsilon or rho instead.
         """
         values = [f"{float(getattr(self, name)):g}" for name in self.parameters]
         return f"{self.kind}:{','.join([size or values[0], *values[1:]])}"
 
     def resized(self, size: float) -> Self:
-        """Return the same kind with another epsilon or rho, all else as it is written."""
+        """Return the same budget with another epsilon or rho."""
         make: Any = type(self)
         resized: Self = make(f"{size:.12f}", *(getattr(self, name) for name in self.parameters[1:]))
         return resized
@@ -277,12 +277,12 @@ class Budget(ABC):
 
     @staticmethod
     def rounded_down(size: float) -> str:
-        """Write an epsilon or a rho to six digits, never more than it is."""
+        """Write an epsilon or a rho to six digits, rounded down."""
         return f"{Context(prec=6, rounding=ROUND_DOWN).create_decimal(Decimal(size)):f}"
 
     @abstractmethod
     def size_worth(self, rho: float) -> float:
-        """Return about the smallest epsilon or rho, all else as it is, that pays for Gaussians of `rho` in all.
+        """Return roughly the smallest epsilon or rho, other parameters unchanged, that pays for Gaussians of `rho`.
 
         Raises:
             InvalidInput: Gaussians have no price here.

@@ -1,4 +1,4 @@
-"""All kinds of budget, and how one is read: the only list of them."""
+"""The only list of all kinds of budget, and functions that read budgets."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ _GRAMMAR = f"{', '.join(_SPELLINGS[:-1])} or {_SPELLINGS[-1]} (for example zcdp:
 
 
 def parse_budget(text: str) -> Budget:
-    """Return the budget that `text` writes: `pure:1`, `zcdp:0.5`, `approx:1,1e-6`.
+    """Parse the text of a budget: `pure:1`, `zcdp:0.5`, `approx:1,1e-6`.
 
     Raises:
-        InvalidInput: anything else, with the grammar.
+        InvalidInput: any other text; the message shows the grammar.
 
     Example:
         >>> import pubpriv as pp
@@ -37,14 +37,14 @@ def parse_budget(text: str) -> Budget:
 
 
 BudgetLike = Budget | str
-"""A budget, or the text that writes it: `zcdp:0.5`."""
+"""A budget, or its text: `zcdp:0.5`."""
 
 
 def budget_of(given: BudgetLike) -> Budget:
-    """Return back a budget, or the one that a text writes; see `parse_budget`.
+    """Return a budget as it is, or parse its text; see `parse_budget`.
 
     Raises:
-        InvalidInput: another text, or neither of both.
+        InvalidInput: another text, or another type.
     """
     if isinstance(given, str):
         return parse_budget(given)
@@ -54,12 +54,12 @@ def budget_of(given: BudgetLike) -> Budget:
 
 
 def budget_from_json(data: dict[str, str]) -> Budget:
-    """Return what `Budget.to_json` wrote."""
+    """Read what `Budget.to_json` wrote."""
     values = {name: stored_fraction(value) for name, value in data.items() if name != "kind"}
     return _made(KINDS[data["kind"]], **values)
 
 
 def _made(kind: Any, *values: Number, **named: Number) -> Budget:
-    """Make a budget of a kind that is only known here."""
+    """Make a budget of a kind that is known only at run time, for mypy."""
     budget: Budget = kind(*values, **named)
     return budget

@@ -12,7 +12,7 @@ from pubpriv.privacy.events import Event
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 
 _SLACK = 4096
-"""Units that are held beside a cost, for what rounding each charge up adds; see `hold_on`."""
+"""Units that are held in addition to the cost, because each charge is rounded up; see `hold_on`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PureDP(Budget):
 
     @property
     def report_delta(self) -> Fraction:
-        """None: amounts are epsilons."""
+        """0: amounts are epsilons."""
         return Fraction(0)
 
     def describe(self) -> str:
@@ -62,12 +62,12 @@ class PureDP(Budget):
         return float(Fraction(amount.main, UNIT))
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller follows
-        """Return the guarantee: epsilon, whatever was asked."""
+        """Return the guarantee: epsilon, for any charges."""
         return {"kind": self.kind, "text": self.describe(), "epsilon": float(self.epsilon)}
 
     @classmethod
     def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:  # noqa: ARG003
-        """Return none: randomised response reaches that of (epsilon, 0)."""
+        """Return no bounds: randomised response reaches that of (epsilon, 0)."""
         return []
 
     @classmethod
@@ -82,21 +82,21 @@ class PureDP(Budget):
 
     @classmethod
     def squared_distance(cls, units: int) -> Fraction:
-        """Return epsilon^2 that `units` pay for: a radial event rounds its epsilon up to a unit, and not further."""
+        """Return the epsilon^2 that `units` pay for: a radial event rounds its epsilon up to one unit."""
         return Fraction(units, UNIT) ** 2
 
     @classmethod
     def split(cls, units: int, shares: Sequence[Fraction], crowd: Fraction = Fraction(1)) -> list[int]:
-        """Return parts of share^(2/3) / crowd of `units`, the last takes the rest.
+        """Return the part share^(2/3) / crowd of `units` for each share; the last part takes the rest.
 
-        Shares are said of Gaussian steps, whose variances fall with their part of rho: sum a_i / rho_i is least, for a
-        sum of rho_i that is given, where rho_i is in proportion to a_i^(1/2). Variances of radial steps fall with
-        epsilon_i^2, and sum a_i / epsilon_i^2 is least where epsilon_i is in proportion to a_i^(1/3).
+        Shares are meant for Gaussian steps, whose variances fall with their part of rho: for a given sum of rho_i,
+        sum a_i / rho_i is least if rho_i is proportional to a_i^(1/2). Variances of radial steps fall with epsilon_i^2,
+        and sum a_i / epsilon_i^2 is least if epsilon_i is proportional to a_i^(1/3).
 
-        The powers are not divided by their sum: a step's part must not depend on what is asked after it, for some
-        plans are made again when answers have decided what that is.
+        The powers are not divided by their sum: a step's part must not depend on later steps, because some plans are
+        made again when answers have decided what these are.
         """
-        # to nine digits: another machine's powers may differ in the last one, and a resumed run splits again
+        # to nine digits: on another machine powers may differ in the last digit, and a resumed run splits again
         powers = [Fraction(round(1e9 * float(share) ** (2 / 3)), 10**9) for share in shares[:-1]]
         parts = [int(units * power / crowd) for power in powers]
         return [*parts, units - sum(parts)]
@@ -108,16 +108,17 @@ class PureDP(Budget):
 
     @classmethod
     def divided(cls, squared_distance: float, shares: Sequence[float], crowd: float = 1.0) -> list[float]:
-        """Return as `split`, unrounded."""
+        """Split as `split` does, but unrounded."""
         parts = [share ** (2 / 3) / crowd for share in shares[:-1]]
         return [squared_distance * part**2 for part in (*parts, max(1 - sum(parts), 0.0))]
 
     def hold_on(self, ledger: Budget, cap: Amount | None = None, room: Amount | None = None) -> Amount:
-        """Return the whole of this allotment in the ledger's currency; see `Budget.hold_on`.
+        """Convert this allotment to the ledger's currency; see `Budget.hold_on`.
 
         A pure charge of e costs f(e), f superadditive with f(0) = 0, so sum f(e_i) <= f(sum e_i); but each is
-        rounded up by less than two units, so 4096 units are held beside f(A) where `room` has them. Pure charges
-        that round past the hold are refused before they are made. On a pure ledger f(e) = e, and both round alike.
+        rounded up by less than two units, so 4096 units are held in addition to f(A) if `room` has them. Pure charges
+        that exceed the hold by rounding are refused before they are made. On a pure ledger f(e) = e, and both round in
+        the same way.
         """
         main = ledger.price_pure(Fraction(self.epsilon)).main
         if ledger.kind == self.kind:
@@ -127,7 +128,7 @@ class PureDP(Budget):
         return Amount(main + max(0, min(_SLACK, spare)))
 
     def texts_within(self, units: int, ledger: Budget) -> list[str]:
-        """Write allotments: exact on a pure ledger; on others the inverse of a price, and a little less."""
+        """Return allotments: exact on a pure ledger; on others the inverse of a price, and slightly less."""
         if ledger.kind == self.kind:
             return [self.written(to_text(units))]
         guess = ledger.pure_worth(units / UNIT)

@@ -1,4 +1,4 @@
-"""A method's share of a run."""
+"""A method's share of a run's allotment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from pubpriv.privacy.budgets.kinds import KINDS
 from pubpriv.privacy.units import UNIT, ceil_units
 
 _ROUNDING = Fraction(1), 1 - Fraction(1, 10**9), 1 - Fraction(1, 10**5), 1 - Fraction(1, 10**3)
-"""What is taken of a price's inverse, which is worked out in floats, until it fits."""
+"""Factors that are tried on a price's inverse, which is computed in floats, until the price fits."""
 
 
 @dataclass(frozen=True)
 class Purse:
-    """A method's share of a run whose noise has one law, to be split over its steps.
+    """A method's share of a run's allotment, to be split over its steps; all noise of a run has one law.
 
     Attributes:
         units: integer units of the run's currency.
-        kind: of the run's allotment.
-        tails: the sum of `ThresholdEvent.tail` that it pays for besides.
+        kind: kind of the run's allotment.
+        tails: the sum of `ThresholdEvent.tail` that it also pays for.
     """
 
     units: int
@@ -31,15 +31,15 @@ class Purse:
 
     @classmethod
     def of(cls, budget: Budget) -> "Purse":
-        """Take all of a budget, for plans that are made before a run has begun."""
+        """Return a purse with a whole budget, for plans that are made before a run begins."""
         return cls(budget.cap.main, budget.kind, budget.tails_within(budget.cap.delta))
 
     def split(self, shares: list[Fraction], crowd: Fraction = Fraction(1)) -> list[Fraction]:
         """Return squared distances (mu^2, or epsilon^2) that steps may cost: integer units, the last takes the rest.
 
         Args:
-            shares: of steps with Gaussian noise; a pure run divides epsilon as these divide rho (`PureDP.split`).
-            crowd: see there.
+            shares: shares for steps with Gaussian noise; a pure run converts them for epsilon (`PureDP.split`).
+            crowd: see `PureDP.split`.
         """
         parts = KINDS[self.kind].split(self.units, shares, crowd)
         if min(parts) < 1:
@@ -47,21 +47,21 @@ class Purse:
         return [self.squared_distance(part) for part in parts]
 
     def squared_distance(self, units: int) -> Fraction:
-        """Return what `units` pay for: mu^2 (2 rho under zCDP; paid in twos, `Budget.price_gaussian`) or epsilon^2."""
+        """Return the mu^2 (2 rho under zCDP; in even units, `Budget.price_gaussian`) or epsilon^2 for `units`."""
         return KINDS[self.kind].squared_distance(units)
 
     def part(self, squared_distance: Fraction) -> "Purse":
-        """Take the part that one of the prices of a `split` pays for, to be split again."""
+        """Return the purse of one of the squared distances of a `split`, to be split again."""
         tails = self.tails * squared_distance / self.squared_distance(self.units)
         return Purse(KINDS[self.kind].part(self.units, squared_distance), self.kind, tails)
 
     def distance(self, cells: int) -> Fraction:
-        """Return how far above nothing, in sds of noise, a threshold lies that `cells` cells might pass alone.
+        """Return the distance of a threshold, in sds of noise, that `cells` cells of one neighbour only might exceed.
 
-        Over all questions of a method; a tenth of what the purse pays for is left to the discreteness of all noise.
+        `cells` is for all questions of a method; a tenth of the reserve is left for the discreteness of all noise.
 
         Raises:
-            InvalidInput: the run's kind of budget, or the ledger's, pays for no failures.
+            InvalidInput: the kind of budget of the run or of the ledger has no delta for failures.
         """
         if not self.tails:
             raise InvalidInput(
@@ -73,7 +73,7 @@ class Purse:
 
     @property
     def rho(self) -> float:
-        """mu^2 / 2 of the whole purse, or epsilon^2 / 2, for predictions."""
+        """mu^2 / 2 or epsilon^2 / 2 of the whole purse, for predictions."""
         return float(self.squared_distance(self.units)) / 2
 
     def rhos(self, shares: Sequence[float]) -> list[float]:
@@ -81,20 +81,20 @@ class Purse:
         return [part / 2 for part in KINDS[self.kind].divided(2 * self.rho, shares)]
 
     def worth(self, share: float, crowd: float) -> float:
-        """Return mu^2 / 2 or epsilon^2 / 2 of one step with this share, which is not the last one."""
+        """Return mu^2 / 2 or epsilon^2 / 2 of one step with this share, if it is not the last step."""
         return KINDS[self.kind].divided(2 * self.rho, (share, 0.0), crowd)[0] / 2
 
     @property
     def strength(self) -> float:
-        """sqrt(rho), or epsilon of a pure purse: what noise falls with."""
+        """sqrt(rho), or epsilon of a pure purse: noise is inversely proportional to it."""
         return sqrt(2 * self.rho if self.radial else self.rho)
 
     @property
     def epsilon(self) -> Fraction:
-        """Epsilon of one mechanism that takes the whole purse, where no more is known of it than that it is epsilon-DP.
+        """Epsilon of one mechanism for the whole purse, if it is only known to be epsilon-DP.
 
         Raises:
-            InvalidInput: the purse pays for none.
+            InvalidInput: the purse is too small for any.
         """
         kind = KINDS[self.kind]
         guess = Fraction(int(UNIT * kind.pure_worth(self.units / UNIT)), UNIT)
@@ -105,5 +105,5 @@ class Purse:
 
     @property
     def radial(self) -> bool:
-        """Tell whether noise is radial, and what adds up is epsilon."""
+        """Whether noise is radial, so that epsilon adds up."""
         return KINDS[self.kind].noise_law == "radial"

@@ -14,7 +14,7 @@ from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 
 _RESERVE = Fraction(1, 100)
-"""Part of delta that covers discrete Gaussians being priced as continuous ones, as in `ApproximateDP`."""
+"""Part of delta for pricing discrete Gaussians as continuous ones, as in `ApproximateDP`."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class ZeroConcentratedDP(Budget):
 
     Charged are discrete Gaussians at squared_distance / 2, which is exact for them (Canonne, Kamath and Steinke
     2020: coordinates are independent and their divergences add), and epsilon-DP steps at epsilon tanh(epsilon/2),
-    the largest D_a / a of randomised response, reached as a falls to 1. There are no failure terms: what needs
-    one is no zCDP event.
+    the largest D_a / a of randomised response, reached as a falls to 1. There are no failure terms: an event that
+    needs one is not a zCDP event.
 
     Example:
         >>> import pubpriv as pp
@@ -67,12 +67,12 @@ class ZeroConcentratedDP(Budget):
         return _epsilon_zcdp(Fraction(amount.main, UNIT), REPORT_DELTA)
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:
-        """Return rho, the epsilon that it implies and, where there is one, a smaller epsilon of a run.
+        """Return rho, the epsilon that it implies and, if there is one, a smaller epsilon for a run.
 
-        A zCDP budget implies an epsilon at delta = 1e-6, whatever is charged to it (Canonne-Kamath-Steinke). Of a run
-        whose charges are known and all Gaussian a smaller one is given too: charges sum to mu^2 <= 2 rho, which is
+        A zCDP budget implies an epsilon at delta = 1e-6, for any charges (Canonne-Kamath-Steinke). If the charges of a
+        run are known and all Gaussian, a smaller epsilon is given too: charges sum to mu^2 <= 2 rho, which is
         converted exactly (Balle-Wang) at 99% of that delta. The rest covers 2 (1 + e^epsilon) times the total
-        variation between discrete and continuous noise; where it does not, the figure is left out.
+        variation between discrete and continuous noise; if it does not, the figure is left out.
         """
         rho, delta = Fraction(self.rho), float(REPORT_DELTA)
         implied = _epsilon_zcdp(rho, REPORT_DELTA)
@@ -86,10 +86,10 @@ class ZeroConcentratedDP(Budget):
 
     @classmethod
     def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:
-        """Bound it by the Kullback-Leibler divergence, which is at most rho.
+        """Return bounds from the Kullback-Leibler divergence, which is at most rho.
 
-        These are sqrt(rho / 2) (Pinsker) and sqrt(1 - e^-rho) (Bretagnolle and Huber). Where all noise is Gaussian it
-        is mu-GDP with mu^2 = 2 rho, up to delta: 2 Phi(mu / 2) - 1 + 2 delta.
+        These are sqrt(rho / 2) (Pinsker) and sqrt(1 - e^-rho) (Bretagnolle and Huber). If all noise is Gaussian, the
+        release is mu-GDP with mu^2 = 2 rho, up to delta: 2 Phi(mu / 2) - 1 + 2 delta.
         """
         rho = float(guarantee["rho"])
         bounds = [sqrt(rho / 2), sqrt(-expm1(-rho))]
@@ -104,7 +104,7 @@ class ZeroConcentratedDP(Budget):
 
     @classmethod
     def pure_worth(cls, room: float) -> float:
-        """Return the epsilon whose epsilon tanh(epsilon / 2) is the room, by bisection."""
+        """Return the epsilon with epsilon tanh(epsilon / 2) = `room`, by bisection."""
         low, high = 0.0, 2.0 + room + sqrt(2 * room)
         for _ in range(100):
             middle = (low + high) / 2
@@ -112,7 +112,7 @@ class ZeroConcentratedDP(Budget):
         return low
 
     def texts_within(self, units: int, ledger: Budget) -> list[str]:
-        """Write the largest allotment that fits, exactly."""
+        """Return the largest allotment that fits, exactly."""
         return [self.written(to_text(self.largest_within(units, ledger)))] if ledger.gaussian_units else []
 
     def size_worth(self, rho: float) -> float:
@@ -147,7 +147,7 @@ def _epsilon_zcdp(rho: Fraction, delta: Fraction) -> float:
     grid = [-8 + 0.25 * i for i in range(120)]
     start = min(grid, key=epsilon)
     low, high = start - 0.25, start + 0.25
-    for _ in range(60):  # thirds: SciPy's minimiser takes half a second to import, and says the same
+    for _ in range(60):  # ternary search: SciPy's minimiser takes half a second to import, with the same result
         left, right = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, right) if epsilon(left) <= epsilon(right) else (left, high)
     return max(0.0, epsilon(low)) * (1 + 1e-9)

@@ -1,6 +1,6 @@
 """The ledger: append-only, hash-chained records of every dataset's budget.
 
-`Ledger` is loaded on first use, so that the pure rooms (`records`, `views`) come without a database library.
+`Ledger` is loaded on first use, so that importing `records` or `views` loads no database library.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
-"""Transactions of a ledger: who may read a dataset's book, and who may write in it.
+"""Transactions of a ledger: reading and writing a dataset's book, and datasets that are open for reading only.
 
-A ledger is opened against a witness, an export kept elsewhere: one that lacks some of it would spend twice, so it
-opens for reading only until it has caught up.
+A ledger is compared with a witness, an export kept elsewhere: a ledger that lacks records of the witness could spend
+the same budget twice, so it is open for reading only until it is restored.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,14 +25,14 @@ from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.ledger.records import Record, awaiting, without_records
 
 _ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
-"""Statement that registers a name: of two at once, the second waits for the first and then finds its row."""
+"""Statement that registers a name: a concurrent second one waits for the first and then finds its row."""
 
 
 class Access:
     """Reading and writing transactions on one database, and why some datasets are open for reading only.
 
     Args:
-        database: of the ledger.
+        database: the ledger's database.
     """
 
     def __init__(self, database: Database) -> None:
@@ -45,7 +45,7 @@ class Access:
 
     @property
     def url(self) -> str:
-        """Where the ledger is, without a password."""
+        """URL of the ledger, without a password."""
         return self.database.address.shown
 
     def datasets(self) -> list[str]:
@@ -59,7 +59,7 @@ class Access:
         return self._lacking if self.unguarded is None else dict.fromkeys(self.datasets(), self.unguarded)
 
     def look_for_guards(self) -> None:
-        """Open for reading only where triggers are missing that keep the ledger append-only."""
+        """Allow only reading if triggers are missing that keep the ledger append-only."""
         with self.database.transaction(write=False) as connection:
             gone = triggers.missing(connection)
         if gone:
@@ -71,7 +71,7 @@ class Access:
             )
 
     def watch(self, ends: Mapping[str, bundle.End], witness: str | Path | None) -> None:
-        """Open datasets for reading only that lack records of a witness which ended there; follow the others."""
+        """Allow only reading of datasets that lack records of a witness with these ends; check the others from it."""
         self._lacking = {
             dataset: (
                 f"dataset {dataset!r} of the ledger {self.url} is open for reading only: {missing} "
@@ -84,7 +84,7 @@ class Access:
         self._anchors = {**self._anchors, **reached}
 
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
-        """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has it all."""
+        """Describe by dataset what the ledger lacks of an export with these ends; empty if it has all records."""
         with self.database.transaction(write=False) as connection:
             return lacking(connection, ends)
 
@@ -96,7 +96,7 @@ class Access:
         return self._budgets[dataset]
 
     def protects_persons(self, dataset: str) -> bool:
-        """Tell whether all rows of a person are protected together, which never changes."""
+        """Return whether the unit of a dataset is a person, which never changes."""
         if dataset not in self._units:
             with self.reading(dataset) as book:
                 self._units[dataset] = book.person is not None
@@ -124,9 +124,9 @@ class Access:
 
     @contextmanager
     def locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
-        """One writing transaction that holds the dataset, and with `tables` who declares which table.
+        """One writing transaction that locks the dataset, and with `tables` also the declarations of tables.
 
-        Of a dataset that is open for reading only: a transaction that reads, whose book refuses to append.
+        If the dataset is open for reading only, the transaction only reads, and its book refuses to append.
         """
         check_name(dataset, "dataset")
         why_not = self.unguarded or self._lacking.get(dataset)
@@ -150,7 +150,7 @@ class Access:
             raise refused.error()
 
     def hold(self, connection: sa.Connection, dataset: str, create: bool, tables: bool) -> bool:
-        """Lock the dataset's row; true if it was made here."""
+        """Lock the dataset's row; returns whether the row was made here."""
         if tables:
             self.database.lock_tables(connection)
         if _is_known(connection, dataset, lock=True):
@@ -162,7 +162,7 @@ class Access:
         return bool(added)
 
     def refuse_unknown(self, connection: sa.Connection, dataset: str) -> NoReturn:
-        """Refuse a dataset that is not registered, with those that are."""
+        """Refuse a dataset that is not registered; the message lists registered ones."""
         every = names(connection)
         known = f"it knows {', '.join(every)}" if every else "it knows none yet"
         raise InvalidInput(
@@ -186,7 +186,7 @@ def rows_of(connection: sa.Connection, dataset: str, first: int = 0) -> Iterator
 
 
 def lacking(connection: sa.Connection, ends: Mapping[str, bundle.End]) -> dict[str, str]:
-    """Say what the ledger lacks of an export that ended there, by dataset; empty if it has all of it."""
+    """Describe by dataset what the ledger lacks of an export with these ends; empty if it has all records."""
     table, lacks = schema.records, {}
     for dataset, end in ends.items():
         own = table.c.dataset == dataset
@@ -200,10 +200,10 @@ def lacking(connection: sa.Connection, ends: Mapping[str, bundle.End]) -> dict[s
 
 
 def _refuse_new(connection: sa.Connection, dataset: str) -> None:
-    """Refuse one more dataset where books are closed, or are to carry on others: it would be in one ledger of two.
+    """Refuse a new dataset in a ledger whose books are closed, or that waits to continue others.
 
     Raises:
-        BooksClosed: they are.
+        BooksClosed: it is such a ledger.
     """
     for other in names(connection):
         state = Book(connection, other).state
@@ -217,9 +217,9 @@ def _refuse_new(connection: sa.Connection, dataset: str) -> None:
 
 
 def _is_known(connection: sa.Connection, dataset: str, lock: bool) -> bool:
-    """Tell whether there is such a dataset.
+    """Check whether the dataset exists.
 
-    With `lock` its row is held; in SQLite a writing transaction holds the whole file.
+    With `lock` its row is locked; in SQLite a writing transaction locks the whole file.
     """
     query = schema.LOCKED_DATASET if lock else schema.DATASET
     return connection.execute(query, {"name": dataset}).first() is not None

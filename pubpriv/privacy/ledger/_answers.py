@@ -1,4 +1,4 @@
-"""Answers as the ledger stores them: what may be published for a charge, and what is still waited for."""
+"""Answers as the ledger stores them: checks before publication, and the data of unanswered charges."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,26 +7,26 @@ from pubpriv.privacy.events import Event, event_from_json, noisy_part
 from pubpriv.privacy.ledger.views import Asked
 
 _END = 1 << 63
-"""Integers are of 64 bits."""
+"""End of the range of 64-bit integers."""
 
 
 def waiting_json(asked: Event | Asked) -> list[Any]:
-    """What was paid for and not answered yet, as JSON data."""
+    """An unanswered charge as JSON data."""
     return [asked.event.to_json(), dict(asked.sizes)] if isinstance(asked, Asked) else [asked.to_json(), None]
 
 
 def waiting_from(data: list[Any]) -> Event | Asked:
-    """What `waiting_json` wrote."""
+    """Read what `waiting_json` wrote."""
     event = event_from_json(data[0])
     return event if data[1] is None else Asked(event, data[1])
 
 
 def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
-    """An answer, if it is lists of 64-bit integers of the sizes that were paid for.
+    """Return an answer after checking that it is lists of 64-bit integers, of the sizes that were paid for.
 
     Args:
-        answer: as it is stored, or is to be.
-        asked: what was paid for; of an event the sizes of the parts are known, and not their names.
+        answer: a stored answer, or one to be stored.
+        asked: what was paid for; an event has the sizes of the parts, but not their names.
 
     Raises:
         ValueError: it is something else.
@@ -43,7 +43,7 @@ def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
 
 
 def _are_integers(part: Any) -> bool:
-    """A list of 64-bit integers."""
+    """Check for a list of 64-bit integers."""
     if not isinstance(part, list) or not {int}.issuperset(map(type, part)):
         return False
     return min(part, default=0) >= -_END and max(part, default=0) < _END

@@ -1,4 +1,4 @@
-"""One dataset's records within one transaction: what is there, and how one more is appended."""
+"""Read and append one dataset's records within one transaction."""
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -43,9 +43,9 @@ class Book:
     """One dataset's records within one transaction.
 
     Args:
-        connection: in a transaction that holds the dataset, or in one that reads.
-        dataset: its name.
-        locked: why nothing may be appended; None: it may.
+        connection: connection in a transaction that locks the dataset, or in one that only reads.
+        dataset: name of the dataset.
+        locked: why nothing may be appended; None: appending is allowed.
     """
 
     def __init__(self, connection: sa.Connection, dataset: str, locked: str | None = None) -> None:
@@ -59,11 +59,11 @@ class Book:
     # -- reading
 
     def rows(self, *where: Any) -> sa.Select[Any]:
-        """Select records of the dataset, oldest first; whoever reads a row checks it (`schema.whole`)."""
+        """Select records of the dataset, oldest first; the caller checks each row (`schema.whole`)."""
         return _SELECT.where(_table.c.dataset == self.dataset, *where).order_by(_table.c.seq)
 
     def last(self, *where: Any) -> Record | None:
-        """Read the newest record for which all of this holds from the database."""
+        """Read the newest record that meets these conditions from the database."""
         return self._read(self.rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1))
 
     def _read(self, query: sa.Select[Any], **values: Any) -> Record | None:
@@ -71,7 +71,7 @@ class Book:
         return schema.whole(row) if row else None
 
     def _newest(self, kind: str | None = None, **columns: str) -> Record | None:
-        """The newest record with these values; the head, which was read already, is not read twice."""
+        """The newest record with these values; the head is not read again if it was read before."""
         head = self._head
         known = columns if kind is None else {"kind": kind, **columns}
         if head is not None and all(getattr(head, name) == value for name, value in known.items()):
@@ -102,8 +102,8 @@ class Book:
         return {str(note["label"]): note["value"] for note in facts}
 
     def noted(self, release_id: str, label: str) -> Any:
-        """The noted value of a run under `label`, or None. Values are long, so the others are not even parsed."""
-        start = canonical({"label": label})[:-1]  # of the body: keys are sorted
+        """The noted value of a run under `label`, or None. Values are long, so other notes are not parsed."""
+        start = canonical({"label": label})[:-1]  # beginning of the body, whose keys are sorted
         wanted = {"dataset": self.dataset, "release_id": release_id, "start": start, "length": len(start)}
         rows = self.connection.execute(schema.NOTED, wanted)
         facts = (schema.whole(row).facts() for row in rows)
@@ -119,7 +119,7 @@ class Book:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """Budget (as JSON) and unit, as they were registered or raised last."""
+        """The newest terms: budget (as JSON), unit and further terms."""
         last = self.find("raised") or self.find("registered") or self.find("carried")
         if last is None:
             raise LedgerViolation(f"dataset {self.dataset!r} has records, and none registers it")
@@ -127,7 +127,7 @@ class Book:
 
     @property
     def registered(self) -> Budget:
-        """The first budget, which prices every charge."""
+        """The first registered budget, which prices every charge."""
         first = self.find("registered")
         if first is None and (carried := self.find("carried")) is not None:
             return budget_from_json(carried.facts()["registered"])
@@ -147,21 +147,21 @@ class Book:
 
     @property
     def person(self) -> PersonTerms | None:
-        """Whose rows are protected together; None: each row by itself."""
+        """Terms of a dataset whose unit is a person; None: the unit is a row."""
         return PersonTerms.of(self.terms)
 
     @property
     def periods(self) -> PeriodTerms | None:
-        """What is asked period by period, each with a cap of its own; None: the dataset has no periods."""
+        """Terms of the dataset's periods, each with a cap of its own; None: there are no periods."""
         return PeriodTerms.of(self.terms)
 
     def tables(self) -> list[dict[str, Any]]:
-        """Read declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
+        """Read declared tables: uri and columns; a later declaration of a uri replaces an earlier one."""
         found = [record.facts() for record in self.all("declared")]
         return list({table["uri"]: table for table in found}.values())
 
     def balance(self) -> Balance:
-        """Read what is spent, held and left."""
+        """Read the amounts spent, held and left."""
         terms, state, tables = self.terms, self.known_state(), tuple(self.tables())
         budget = budget_from_json(terms["budget"])
         unit, person, periods = str(terms["unit"]), PersonTerms.of(terms), PeriodTerms.of(terms)
@@ -178,19 +178,19 @@ class Book:
         return opened
 
     def refuse_awaiting(self) -> None:
-        """Refuse books that are to carry on others, and do not yet.
+        """Refuse books that wait to continue others.
 
         Raises:
-            BooksClosed: they are.
+            BooksClosed: they wait.
         """
         if self.state is not None and self.state.awaits is not None:
             raise BooksClosed(awaiting(self.state.awaits))
 
     def refuse_old(self, release_id: str) -> None:
-        """Refuse a run of the books that these carry on.
+        """Refuse a run of the earlier books that these continue.
 
         Raises:
-            BooksClosed: it is one.
+            BooksClosed: it is such a run.
         """
         if self.old.known((release_id,)):
             raise BooksClosed(
@@ -213,7 +213,7 @@ class Book:
         return run
 
     def open_runs(self) -> dict[str, Amount]:
-        """What each open run still holds, by release id, oldest first."""
+        """Amount that each open run still holds, by release id, oldest first."""
         found = self.connection.execute(schema.OPEN_RUNS, {"dataset": self.dataset})
         runs = {str(row.release_id): states_of(schema.whole(row).state)[1] for row in found}
         return {release_id: run.hold - run.charged for release_id, run in runs.items() if run is not None}
@@ -222,14 +222,14 @@ class Book:
         """The charge under `label` of a run, and its answer if there is one.
 
         Args:
-            release_id: of the run.
-            label: of the question.
-            allotment: of the run.
-            registered: the dataset's first budget. In both currencies the charge is priced again.
+            release_id: release id of the run.
+            label: label of the question.
+            allotment: allotment of the run.
+            registered: the dataset's first budget. The charge is priced again in both currencies.
 
         Raises:
-            LedgerViolation: what stands there is no charge of this run under this label, or no answer to it; it has
-                other prices than its event, or did not move what it says.
+            LedgerViolation: the stored record is not a charge of this run under this label, or not an answer to it;
+                its prices are not those of its event, or balances did not change accordingly.
         """
         charged = self.find("charged", key=charge_key(self.dataset, release_id, label))
         if charged is None:
@@ -252,10 +252,10 @@ class Book:
     def answer(
         self, release_id: str, label: str, known: MutableMapping[str, Charge]
     ) -> tuple[Event, dict[str, list[int]] | None] | None:
-        """What was paid for under `label` of a run, and the answer if there is one; None if nothing was charged.
+        """The charge under `label` of a run, and the answer if there is one; None if nothing was charged.
 
         Raises:
-            LedgerViolation: what stands there is no charge of this run under this label, or no answer to it.
+            LedgerViolation: the stored record is not a charge of this run under this label, or not an answer to it.
         """
         charged = self.find("charged", key=charge_key(self.dataset, release_id, label))
         if charged is None:
@@ -270,12 +270,12 @@ class Book:
         raise self._not_charged(charged, label)
 
     def read_back(self) -> Record:
-        """Read the newest record back from the database, in case it is not what was appended."""
+        """Read the newest record from the database again, in case it differs from what was appended."""
         self._head = self._read(schema.newest(), dataset=self.dataset)
         return self.head
 
     def _was_paid(self, charged: Record, facts: dict[str, Any], due: dict[str, Amount]) -> bool:
-        """Tell whether a charge has these prices, and follows from the records before it."""
+        """Check that a charge has these prices, and follows from the records before it."""
         stated = facts_of("charged", facts)
         before = self.last(_table.c.seq < charged.seq)
         run = self.last(_table.c.seq < charged.seq, _table.c.release_id == charged.release_id)
@@ -294,7 +294,7 @@ class Book:
         )
 
     def in_period(self, state: DatasetState, kind: str, period: str | None, before: int | None = None) -> DatasetState:
-        """Add the balance of the period that a record is of; see `period_books`."""
+        """Add the balance of the period that a record belongs to; see `period_books`."""
         return in_period(self.connection, self.dataset, state, kind, period, before)
 
     def run(self, release_id: str, known: MutableMapping[str, Charge] | None = None) -> RunView:
@@ -355,7 +355,7 @@ class Book:
         self.change_terms(budget, PeriodTerms.of(terms), reason)
 
     def change_terms(self, budget: Budget, periods: PeriodTerms | None, reason: str | None) -> None:
-        """Record another cap, or periods; all else stays."""
+        """Record another cap, or periods; other terms stay."""
         person = self.person
         body = {"budget": budget.to_json(), "reason": reason, "unit": self.unit, **(person.to_json() if person else {})}
         body |= {} if periods is None else {**periods.to_json(), "period_cap": periods.cap(person is not None)}
@@ -363,16 +363,16 @@ class Book:
             self.append("raised", body | {"cap": budget.cap_since(self.registered)})
 
     def begun(self, release_id: str) -> tuple[str, int | None] | None:
-        """The table that a run's first method began with, by name and number of rows, if that is public.
+        """Name of the table with which a run's first method began, and its number of rows if that is public.
 
-        None where no method began, or where an earlier version began it, which did not write that down.
+        None if no method began, or if an earlier version began it, which did not record the table.
         """
         facts = (record.facts() for record in self.all("started", release_id=release_id))
         return next(((str(fact["table"]), fact.get("n_rows")) for fact in facts if "table" in fact), None)
 
     @contextmanager
     def explaining(self, asked: Budget, release_id: str = "") -> Iterator[None]:
-        """Send out a bare refusal with all that its text needs; it is written without the lock."""
+        """Turn a `NoRoom` into a `Refused` with all data for its text, which is written after the lock is released."""
         refused: NoRoom | None = None
         try:
             yield

@@ -1,4 +1,4 @@
-"""Exports of a ledger, and how a lost one is found out and brought back."""
+"""Export a ledger, and restore one from exports."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -55,7 +55,7 @@ def restore(
     datasets: Sequence[str],
     after: Sequence[Path],
 ) -> dict[str, int]:
-    """Append what bundles have and the ledger lacks; see `Ledger.restore`."""
+    """Append the records that bundles have and the ledger lacks; see `Ledger.restore`."""
     if access.unguarded is not None:
         raise LedgerViolation(access.unguarded)
     bundle.verify(path, asked, after)
@@ -91,11 +91,11 @@ def _catch_up(access: Access, dataset: str, end: bundle.End, rows: Iterator[tupl
 
 
 def _append_all(book: Book, rows: Iterator[tuple[Record, str]], first: int, previous: str | None) -> int:
-    """Store records that were checked, from number `first` on; returns how many.
+    """Store checked records from number `first` on; returns how many.
 
     Raises:
-        LedgerViolation: the record before them is another one than here.
-        SpecMismatch: one of them declares a table of another dataset.
+        LedgerViolation: the record before the first one differs from the ledger's.
+        SpecMismatch: a record declares a table of another dataset.
     """
     appended = 0
     while batch := list(islice(rows, _BATCH)):
@@ -119,7 +119,7 @@ def _append_all(book: Book, rows: Iterator[tuple[Record, str]], first: int, prev
 def _check_replaceable(
     connection: sa.Connection, path: Path, chosen: Sequence[str], before: Mapping[str, bundle.End]
 ) -> None:
-    """An export makes way for one that has all that it has."""
+    """Check that an existing export may be replaced: the new one must have all its datasets and records."""
     ends = bundle.ends(path)
     if before and bundle.continues(path) != before:
         raise InvalidInput(f"{path} is an export that does not continue the same one: choose another file")

@@ -1,7 +1,7 @@
-"""The database behind the ledger: one engine, transactions, and the schema brought forwards.
+"""The ledger's database: engine, transactions, and migration of the schema.
 
-In SQLite it is a file that is made 0600, with a write-ahead log, every commit synced, and one writer at a time. In
-PostgreSQL 15 or newer a commit is on disk before it counts, and each dataset is locked by its row.
+In SQLite it is a file with mode 0600, with a write-ahead log, every commit synced, and one writer at a time. In
+PostgreSQL 15 or newer a commit is on disk before it is confirmed, and each dataset is locked by its row.
 """
 
 import logging
@@ -27,14 +27,14 @@ _REVISIONS = ("0001", "0002", "0003", "0004")
 """Known revisions, oldest first; this version reads and writes the last."""
 
 _PATIENCE = 120
-"""Seconds that a transaction waits for another one."""
+"""Seconds for which a transaction waits for another one."""
 
 _SLEEP = 60
-"""Seconds after which the server ends a client that went to sleep while it held a lock; and that a client waits for
-a server that does not let it in."""
+"""Seconds after which the server ends an idle client that holds a lock, and after which a client gives up connecting
+to a server."""
 
 _OLDEST_SERVER = 150000
-"""Version of the server, in its own numbers."""
+"""Oldest supported version of PostgreSQL, as the server numbers it."""
 
 _BEFORE_WRITING = sa.text(
     "SELECT set_config('lock_timeout', :patience, true), "
@@ -44,26 +44,26 @@ _BEFORE_WRITING = sa.text(
 
 _QUIET = "ledger"
 logging.getLogger(f"sqlalchemy.engine.Engine.{_QUIET}").setLevel(logging.WARNING)
-"""What is written, and what is read back before it is stored, stays out of messages and of SQLAlchemy's log: an answer
-that could not be stored was not published."""
+"""Keeps parameters and rows out of messages and of SQLAlchemy's log: an answer that could not be stored was not
+published."""
 
 _TABLES_LOCK = 7_210_433_026
 _MIGRATION_LOCK = 7_210_433_027
-"""Names of advisory locks: numbers that nobody else is likely to use."""
+"""Numbers of advisory locks that nobody else is likely to use."""
 
 
 @dataclass(frozen=True)
 class Database:
-    """An engine, and where it leads."""
+    """An engine and its address."""
 
     engine: sa.Engine
     address: Address
 
     @contextmanager
     def transaction(self, write: bool = True) -> Iterator[sa.Connection]:
-        """Hold one transaction; it is durable when the block has ended. Database failures become `Unavailable`."""
+        """Run the block in one transaction, durable at its end. Database failures become `Unavailable`."""
         failure: str | None = None
-        # by this name, so that the dialect's own options and the listener for `begin` both see it
+        # under this name, so that the dialect's own options and the listener for `begin` both get it
         options = {"writes": write} | (_postgresql_options(write) if self._remote else {})
         try:
             with self.engine.connect().execution_options(**options) as connection, connection.begin():
@@ -74,19 +74,19 @@ class Database:
             failure = str(error.orig) if isinstance(error, sa.exc.DBAPIError) else "no connection is free"
         if failure is not None:
             explain = _postgresql_failure if self._remote else _sqlite_failure
-            # whoever leaves the block is still at the driver's error, whose text quotes what was to be written
+            # raised outside of `except`: the text of the driver's error quotes values that were to be written
             raise Unavailable(explain(self.address, failure)) from None
 
     def lock_tables(self, connection: sa.Connection) -> None:
-        """Let one transaction at a time declare tables: no two datasets take the same one at the same moment.
+        """Let one transaction at a time declare tables, so that no two datasets declare the same one at once.
 
-        Call it before the dataset's own lock. A writing transaction holds the whole of an SQLite file anyway.
+        Call it before locking the dataset. In SQLite a writing transaction locks the whole file anyway.
         """
         if self._remote:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TABLES_LOCK)))
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         self.engine.dispose()
 
     @property
@@ -100,7 +100,7 @@ def connect(url: object, create: bool) -> Database:
     Raises:
         InvalidInput: not a ledger URL, no ledger there and `create` is false, another kind of database, or a
             ledger of a newer version.
-        Unavailable: it cannot be read or written, or is no database.
+        Unavailable: it cannot be read or written, or is not a database.
     """
     address = understand(url)
     remote = address.kind == "postgresql"
@@ -122,7 +122,7 @@ def _revision(connection: sa.Connection, address: Address, create: bool) -> str 
     """The revision of the ledger; None for an empty database, if `create` allows one.
 
     Raises:
-        InvalidInput: nothing there, somebody else's database, or a revision that this version does not know.
+        InvalidInput: no ledger, the database of something else, or a revision that this version does not know.
     """
     where = address.path or address.shown
     names = set(sa.inspect(connection).get_table_names())
@@ -148,7 +148,7 @@ _alembic = threading.Lock()
 
 
 def _migrate(database: Database, revision: str = "head") -> None:
-    """Run the revisions forwards, in one transaction: of several processes the first does it."""
+    """Run all newer revisions, in one transaction; of several processes only the first does so."""
     from alembic import command
     from alembic.config import Config
 
@@ -166,10 +166,10 @@ def _migrate(database: Database, revision: str = "head") -> None:
 
 
 def _sqlite_engine(address: Address, create: bool) -> sa.Engine:
-    """An engine on the file; an empty file of the owner's alone is made where there is none.
+    """An engine on the file; if there is none, an empty file is made that only its owner may read.
 
     Raises:
-        InvalidInput: none there, and `create` is false.
+        InvalidInput: there is no file, and `create` is false.
         Unavailable: the file cannot be reached or made.
     """
     path = address.path
@@ -217,9 +217,9 @@ def _make_file(path: Path) -> None:
 
 
 def _keep_to_owner(path: Path) -> None:
-    """A ledger that was copied or restored may have come with a wider mode: its owner's opening narrows it."""
+    """Set mode 0600 on a file that we own: a copied or restored ledger may have a wider one."""
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        with suppress(OSError):  # somebody else's file stays as it is
+        with suppress(OSError):  # another owner's file stays as it is
             if stat.S_IMODE(name.stat().st_mode) & 0o077:
                 name.chmod(0o600)
 
@@ -232,7 +232,7 @@ def _on_sqlite_connect(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Write ahead to a log. Two that make one ledger at once turn each other away here, and SQLite does not wait."""
+    """Turn on the write-ahead log, with retries: SQLite does not wait here if two processes make the same ledger."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -265,7 +265,7 @@ def _postgresql_engine(address: Address) -> sa.Engine:
         raise InvalidInput("a ledger in PostgreSQL needs a driver: pip install 'pubpriv[postgres]'") from None
     assert address.url is not None
     settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": _SLEEP}
-    # a connection that died with its server is noticed before it is used
+    # a connection that was lost with its server is noticed before it is used
     quiet: dict[str, Any] = {"hide_parameters": True, "logging_name": _QUIET}
     made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, **quiet)
     sa.event.listen(made, "begin", _on_postgresql_begin)
@@ -273,10 +273,10 @@ def _postgresql_engine(address: Address) -> sa.Engine:
 
 
 def _check_server(connection: sa.Connection) -> None:
-    """Refuse a server that would forget what it confirmed.
+    """Refuse a server that is too old, or that may lose confirmed commits.
 
     Raises:
-        InvalidInput: too old, or without fsync.
+        InvalidInput: too old, or fsync is off.
     """
     version, fsync = connection.execute(
         sa.text("SELECT current_setting('server_version_num')::int, current_setting('fsync')")
@@ -291,7 +291,7 @@ def _check_server(connection: sa.Connection) -> None:
 
 
 def _postgresql_options(writes: bool) -> dict[str, Any]:
-    """Readers see one moment and cannot write; writers see whatever was committed before they had the lock."""
+    """Readers see one snapshot and cannot write; writers see everything committed before they got the lock."""
     if writes:
         return {"isolation_level": "READ COMMITTED"}
     return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}

@@ -1,6 +1,6 @@
-"""Tables of a dataset: what is declared private, once and under one name, and what is refused for that.
+"""Declared private tables of a dataset, and refusals that follow from them.
 
-One table has one budget, so no two datasets share one, and no private file is read as public rows.
+One table has one budget, so no two datasets share a table, and no private file may be read as public rows.
 """
 
 import os
@@ -23,15 +23,15 @@ def declare(book: Book, table: TableIdentity) -> None:
     """Record a table with its columns, unless they are declared already.
 
     Raises:
-        SpecMismatch: it is another dataset's.
+        SpecMismatch: the table belongs to another dataset.
     """
     uri = canonical(table.uri)
     refuse_foreign(book, uri)
     ids = sorted({*person_columns_of(book.person)} & {*table.source_columns})
     if ids:
         raise InvalidInput(
-            f"column {', '.join(ids)} tells whose row it is in dataset {book.dataset!r}, so it is no column of an "
-            "estimate: leave it out of --columns"
+            f"column {', '.join(ids)} says whose row it is in dataset {book.dataset!r}, so it cannot be a column of "
+            "the estimate: leave it out of --columns"
         )
     known, known_groups = _columns_of(book, uri), _columns_of(book, uri, "groups")
     columns = sorted({*table.source_columns, *(known or ())})
@@ -41,16 +41,16 @@ def declare(book: Book, table: TableIdentity) -> None:
 
 
 def check_declared(book: Book, table: TableIdentity, url: str, first: bool = False) -> None:
-    """Refuse a table or columns that were not declared, with the line that declares them.
+    """Refuse a table or columns that were not declared; the message has the command that declares them.
 
     Args:
-        book: of the dataset.
-        table: of which nothing but its name may be known.
-        url: of the ledger.
-        first: where nothing is declared yet, any table will do that is not another dataset's.
+        book: book of the dataset.
+        table: the table, perhaps known only by name.
+        url: URL of the ledger.
+        first: if no table is declared yet, accept any that does not belong to another dataset.
 
     Raises:
-        SpecMismatch: not declared, or another dataset's.
+        SpecMismatch: not declared, or of another dataset.
     """
     uri = canonical(table.uri)
     refuse_foreign(book, uri)
@@ -83,22 +83,22 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
 
 
 def _nothing_at(uri: str) -> bool:
-    """Tell whether a canonical name is of a local file or folder that is not there, or of a glob in no folder."""
+    """Check whether a canonical name is that of a local file or folder that does not exist, or a glob in such one."""
     return not is_url(uri) and not is_in_memory(uri) and not os.path.exists(root_and_pattern(uri)[0])
 
 
 def _columns_of(book: Book, uri: str, which: str = "columns") -> list[str] | None:
-    """Columns that are declared of a table, those of estimates or of `groups`; None: the table is not declared."""
+    """Declared columns of a table, of estimates or of `groups`; None if the table is not declared."""
     return next((list(table.get(which, ())) for table in book.tables() if table["uri"] == uri), None)
 
 
 def _group_columns(table: TableIdentity) -> tuple[str, ...]:
-    """Columns that tell groups apart; a table by its name alone has none."""
+    """Columns of groups; none for a table known only by name."""
     return getattr(table, "group_columns", ())
 
 
 def refuse_foreign(book: Book, uri: str) -> None:
-    """Refuse a table that could share a file with one of another dataset.
+    """Refuse a table that could share a file with a table of another dataset.
 
     Raises:
         SpecMismatch: it could.
@@ -115,12 +115,12 @@ def private_owner(connection: sa.Connection, uri: str, besides: str | None = Non
     """Find the first declared table that could share a file with `uri`: its dataset, and its name.
 
     Args:
-        connection: in a transaction.
+        connection: connection in a transaction.
         uri: canonical name of a table or of public rows.
-        besides: a dataset whose own tables are not looked at.
+        besides: a dataset whose own tables are ignored.
 
     Raises:
-        BooksClosed: a dataset waits for its books, which say what its tables are.
+        BooksClosed: a dataset waits for its earlier books, which contain its tables.
     """
     place = awaited_from(connection)
     if place is not None:

@@ -1,4 +1,4 @@
-"""Whether a dataset's records follow from those before them, from the end of a witness on."""
+"""Check that a dataset's records follow from those before them, beginning at the end of a witness."""
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.ledger import schema
@@ -9,17 +9,17 @@ from pubpriv.privacy.ledger.records import FAILURES, RunState, apply, state_text
 _table = schema.records
 
 _BATCH = 1000
-"""Records that are read at a time."""
+"""Records read at a time."""
 
 
 def follow_from(book: Book, anchor: int) -> None:
-    """Let every record after number `anchor` follow from those before it, in chain and balance.
+    """Check that every record after number `anchor` follows from those before it, in chain and balance.
 
-    A witness answers for the record at `anchor`. Prices are not worked out again here: `charge` does that for
-    one that is answered, and `replay` for all.
+    The record at `anchor` is in the witness. Prices are not computed again here: `charge` does that for a charge that
+    is answered, and `replay` for all.
 
     Raises:
-        LedgerViolation: the first that does not follow.
+        LedgerViolation: names the first record that does not follow.
     """
     before = book.last(_table.c.seq == anchor)
     if before is None:

@@ -1,6 +1,6 @@
-"""Names and texts that come in: short, printable, of one line, before the ledger keeps them for ever.
+"""Checks of names and texts before the ledger keeps them forever: short, printable, one line.
 
-What is stored is shown on consoles and pages later; a line feed or a terminal's escape in it would be obeyed there.
+Stored texts are shown on consoles and pages later, where a line feed or a terminal's escape code would take effect.
 """
 
 import re
@@ -8,23 +8,23 @@ import re
 from pubpriv.errors import InvalidInput
 
 _LONGEST_TEXT = 2000
-"""Characters of a unit or a reason."""
+"""Longest unit or reason, in characters."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
 def is_name(name: object) -> bool:
-    """A dataset's, a run's or a method's name."""
+    """Check the name of a dataset, a run or a method."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def _is_text(text: object, longest: int = _LONGEST_TEXT) -> bool:
-    """One line that can be printed; surrogates, controls and marks of direction cannot."""
+    """Check for one printable line, without surrogates, controls and direction marks."""
     return isinstance(text, str) and 0 < len(text) <= longest and text.isprintable()
 
 
 def check_name(name: object, what: str) -> None:
-    """Refuse a name that is none.
+    """Refuse an invalid name.
 
     Raises:
         InvalidInput: it is not 1 to 100 letters, digits and `._:-`.
@@ -39,7 +39,7 @@ def check_text(text: object, what: str, longest: int = _LONGEST_TEXT) -> None:
     """Refuse a text that is not one printable line.
 
     Raises:
-        InvalidInput: no text, an empty or a long one, or one with a line feed, an escape or another control.
+        InvalidInput: not a text, an empty or a long one, or one with a line feed, an escape or another control.
     """
     if not _is_text(text, longest):
         raise InvalidInput(f"a {what} is one line of 1 to {longest:,} printable characters, not {_short(text)}")

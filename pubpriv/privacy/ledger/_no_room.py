@@ -1,14 +1,14 @@
-"""What does not fit, before anybody has words for it: `refusals` writes them."""
+"""The exception for amounts that do not fit; `refusals` turns it into a message."""
 
 from pubpriv.errors import BudgetExceeded
 from pubpriv.privacy.budgets import Amount
 
 
 class NoRoom(BudgetExceeded):
-    """What `records.apply` raises where something does not fit; `of` says whose room it was.
+    """Raised by `records.apply` if an amount does not fit; `of` says where there was no room.
 
-    Amounts are in the run's currency where `of` is `run` or `method`, in that of a period's cap where it is `period`,
-    else in the ledger's.
+    Amounts are in the run's currency if `of` is `run` or `method`, in that of a period's cap if it is `period`, else in
+    the ledger's.
     """
 
     def __init__(self, message: str, of: str, **amounts: Amount) -> None:

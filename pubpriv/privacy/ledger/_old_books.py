@@ -1,4 +1,4 @@
-"""What a dataset's books say of those that they carry on."""
+"""Facts about earlier books in the books that continue them."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,38 +16,38 @@ _table = schema.records
 
 @dataclass(frozen=True)
 class OldBooks:
-    """The books before those of a dataset, read in a transaction."""
+    """The closed books that a dataset's books continue, read in a transaction."""
 
     connection: sa.Connection
     dataset: str
 
     @property
     def place(self) -> str | None:
-        """Name the ledger whose books are carried on; None: these are the first."""
+        """Return the ledger whose books are continued; None if these are the first."""
         return next((str(body["ledger"]) for body in self._bodies("awaited")), None)
 
     def count(self) -> int:
-        """Count the runs of all books before these."""
+        """Count the runs of all earlier books."""
         return next((int(body["runs"]) for body in self._bodies("carried")), 0)
 
     def known(self, release_ids: Collection[str]) -> set[str]:
-        """Tell which of these ids a run was opened under in books before these."""
+        """Return those of these release ids that runs in earlier books have."""
         same = commonprefix(list(release_ids))  # noqa: RUF071 - of characters; bodies without it are not even read
         found = self._bodies("remembered", _table.c.body.contains(f'"{same}', autoescape=True))
         return {run.release_id for body in found for run in runs_in(body)}.intersection(release_ids)
 
     def newest(self, most: int) -> list[OldRun]:
-        """Read at most so many runs of books before these, the newest, oldest first."""
+        """Read the newest runs of earlier books, at most this many, oldest first."""
         found = (run for body in self._bodies("remembered") for run in reversed(runs_in(body)))
         return list(islice(found, most))[::-1]
 
     def starts(self) -> Iterator[OldStart]:
-        """Read what runs of books before these began, the newest first."""
+        """Read the methods that runs of earlier books began, newest first."""
         for body in self._bodies("remembered"):
             yield from reversed(starts_in(body))
 
     def _bodies(self, kind: str, *where: Any) -> Iterator[dict[str, Any]]:
-        """Read bodies of records of a kind, the newest first."""
+        """Read bodies of records of a kind, newest first."""
         query = sa.select(_table).where(_table.c.dataset == self.dataset, schema.is_kind(kind), *where)
         return (schema.whole(row).facts() for row in self.connection.execute(query.order_by(_table.c.seq.desc())))
 
@@ -60,6 +60,6 @@ _WAITING = sa.text(
 
 
 def awaited_from(connection: sa.Connection) -> str | None:
-    """Name the ledger some of whose books are to go on here, and do not yet; None: there is none."""
+    """Return the ledger whose books are to be continued here but are not yet; None if there is none."""
     dataset = connection.execute(_WAITING).scalar()
     return None if dataset is None else OldBooks(connection, str(dataset)).place

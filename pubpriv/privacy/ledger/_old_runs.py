@@ -1,7 +1,7 @@
-"""Runs of books that were closed, as the books remember them that carry these on: names, prices and settings.
+"""Runs of closed books, as the books that continue them remember them: names, prices and settings.
 
-Answers stay in the archive. What stays here is what later runs are held against: an id is never opened twice, a series
-keeps to what its releases were of, and what was spent is listed run by run.
+Answers stay in the archive. These facts are kept because later runs are checked against them: an id is never opened
+twice, releases of a series keep their settings, and spending is listed run by run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from typing import Any
 from pubpriv.privacy.budgets import Amount
 
 _IN_ONE = 500
-"""Runs that one record remembers."""
+"""Largest number of runs in one record."""
 
 
 @dataclass(frozen=True)
 class OldRun:
-    """A closed run: who opened it when (UTC, ISO 8601), with which allotment, and what it held and charged in all.
+    """A closed run: who opened it and when (UTC, ISO 8601), its allotment, and what it held and charged in all.
 
     Amounts are in the ledger's units; the allotment is a budget as JSON data.
     """
@@ -31,7 +31,7 @@ class OldRun:
 
 @dataclass(frozen=True)
 class OldStart:
-    """A method that a closed run began, with its settings as JSON text."""
+    """A method that a closed run began, and its settings as JSON text."""
 
     release_id: str
     method: str
@@ -39,7 +39,7 @@ class OldStart:
 
 
 def to_bodies(runs: Sequence[OldRun], starts: Sequence[OldStart]) -> Iterator[dict[str, Any]]:
-    """Write the bodies of the records that remember them, in order; what is said again and again is written once."""
+    """Write the bodies of the records that remember runs and methods, in order; repeated values are written once."""
     for first in range(0, max(len(runs), len(starts)), _IN_ONE):
         allotments: list[Any] = []
         settings: list[Any] = []
@@ -55,7 +55,7 @@ def to_bodies(runs: Sequence[OldRun], starts: Sequence[OldStart]) -> Iterator[di
 
 
 def runs_in(body: Mapping[str, Any]) -> list[OldRun]:
-    """Read the runs that a record remembers, in the order in which they were opened."""
+    """Read the runs in a record, in the order in which they were opened."""
     return [
         OldRun(name, at, user, body["allotments"][number], Amount.from_json(hold), Amount.from_json(charged))
         for name, at, user, number, hold, charged in body["runs"]
@@ -63,7 +63,7 @@ def runs_in(body: Mapping[str, Any]) -> list[OldRun]:
 
 
 def starts_in(body: Mapping[str, Any]) -> list[OldStart]:
-    """Read what they began, in that order."""
+    """Read the methods that they began, in the same order."""
     return [OldStart(name, *body["settings"][number]) for name, number in body["starts"]]
 
 
@@ -72,7 +72,7 @@ def _run_line(run: OldRun, allotment: int) -> list[Any]:
 
 
 def _index(known: list[Any], value: Any) -> int:
-    """Give the place of a value among those that are known; a new one is added."""
+    """Return the index of a value among the known ones; a new value is added."""
     if value not in known:
         known.append(value)
     return known.index(value)

@@ -1,7 +1,7 @@
-"""What books that carry on others begin with, worked out from every record of those: pure, like `replay`.
+"""First records of books that continue others, computed from all records of those: pure, like `replay`.
 
-The books before are in an archive, an export that ends with the record which closed them. Who carries them on, and who
-checks later that this was done rightly, works the same out of it.
+The earlier books are in an archive, an export that ends with the record that closed them. Continuing the books, and
+checking later that this was done correctly, compute the same records from it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,14 +13,14 @@ from pubpriv.privacy.ledger._old_runs import OldRun, OldStart, runs_in, starts_i
 from pubpriv.privacy.ledger.records import Record, states_of
 
 _TERMS = ("budget", "unit", "person", "persons", "periods")
-"""What the newest record that registers a dataset, changes its terms or carries them on says of them."""
+"""Fields with the terms in a record that registers a dataset, changes its terms or carries them on."""
 
 Entry = tuple[str, dict[str, Any]]
 """Kind and body of a record, its amounts as JSON data."""
 
 
 class Opening:
-    """Gathers what is carried on of one dataset, while all its records go by."""
+    """Collects from all records of one dataset what is carried on."""
 
     def __init__(self) -> None:
         self._first = ""
@@ -33,7 +33,7 @@ class Opening:
         self._last: tuple[Record, str] | None = None
 
     def gather(self, rows: Iterable[tuple[Record, str]]) -> Iterator[tuple[Record, str]]:
-        """Hand on all records of a dataset in order, and note what is carried on; somebody else checks them."""
+        """Yield all records of a dataset in order, and note what is carried on; the consumer checks the records."""
         for record, stored in rows:
             self._first = self._first or stored
             self._note(record)
@@ -75,7 +75,7 @@ class Opening:
 
     @property
     def succession(self) -> str:
-        """What the record that closed the books calls this succession.
+        """Name of the succession, from the record that closed the books.
 
         Raises:
             LedgerViolation: the books were not closed.
@@ -84,7 +84,7 @@ class Opening:
 
     @property
     def first(self) -> str:
-        """Hash of the first record, which no two books have in common."""
+        """Hash of the first record, which identifies the books."""
         return self._first
 
     def _sealed(self) -> tuple[Record, str]:
@@ -93,7 +93,7 @@ class Opening:
         return self._last
 
     def entries(self) -> list[Entry]:
-        """List the records that follow the one which waits for these books.
+        """Return the records that follow the record `awaited` in the new books.
 
         Raises:
             LedgerViolation: the books were not closed.
@@ -119,6 +119,6 @@ class Opening:
 
 
 def _spent_in(period: str, newest: Record) -> dict[str, Any]:
-    """What a period spent, by the newest record of it."""
+    """Amount that a period spent, from its newest record."""
     state = states_of(newest.state)[0].periods
     return {} if state is None else {"period": period, "spent": state.spent.to_json()}

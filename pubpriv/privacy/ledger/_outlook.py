@@ -1,6 +1,6 @@
-"""What a dataset's owner asks of its balance: what one more run costs, how many fit, who is at work, who spent.
+"""A dataset's balance as its owner needs it: how many more runs fit, who is at work, who spent most.
 
-Everything is read from the newest states by indexed queries; how many charges there are does not matter.
+Everything is read from the newest states by indexed queries, so the number of charges does not matter.
 """
 
 from dataclasses import asdict, dataclass
@@ -20,13 +20,13 @@ from pubpriv.privacy.ledger.views import Balance
 from pubpriv.privacy.units import UNIT
 
 _NEWEST_RUNS = 2000
-"""Spending is compared among so many of the newest runs; those before them are counted only."""
+"""Number of newest runs whose spending is compared; earlier runs are only counted."""
 
 _DESCRIBED = 100
-"""So many of the newest open runs are described: who opened them, and who is at work."""
+"""Number of newest open runs that are described: who opened them, and who is at work."""
 
 _WINDOW = 64
-"""How many of an open run's newest records are read: an answer follows its charge, so unanswered ones show in them."""
+"""Number of newest records of an open run that are read, enough to find unanswered charges: answers follow quickly."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Work:
     """A charge that has no answer yet.
 
     Attributes:
-        label: of the question.
-        since: when its last attempt began (UTC, ISO 8601); by `user` at `host`.
-        lease_until: until when that attempt is expected to take.
-        running: the lease has not run out.
+        label: label of the question.
+        since: when its last attempt began (UTC, ISO 8601), by `user` at `host`.
+        lease_until: when that attempt is expected to be over.
+        running: whether the lease has not run out.
     """
 
     label: str
@@ -49,7 +49,7 @@ class Work:
 
     @classmethod
     def of_run(cls, book: Book, release_id: str) -> "tuple[Work, ...]":
-        """Read charges without an answer among the newest records of a run, newest first."""
+        """Read unanswered charges among the newest records of a run, newest first."""
         table = schema.records
         newest = book.rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())
         rows = [schema.whole(row) for row in book.connection.execute(newest.limit(_WINDOW))]
@@ -71,7 +71,7 @@ class Work:
 
 @dataclass(frozen=True)
 class _OpenRun:
-    """A run that holds part of the budget, opened at `since` by `user` at `host`; `work` is not answered yet."""
+    """A run that holds part of the budget, opened at `since` by `user` at `host`; `work` has unanswered charges."""
 
     release_id: str
     held: Amount
@@ -83,7 +83,7 @@ class _OpenRun:
 
 @dataclass(frozen=True)
 class _LastRun:
-    """The run that was opened last: what it was given, held and charged, in the ledger's units."""
+    """The run that was opened last, with its allotment and what it held and charged, in the ledger's units."""
 
     release_id: str
     allotment: Budget
@@ -96,7 +96,7 @@ class _LastRun:
 
 @dataclass(frozen=True)
 class _Spender:
-    """What a run charged so far, in the ledger's units, and who opened it."""
+    """A run's charges so far, in the ledger's units, and who opened it."""
 
     release_id: str
     user: str
@@ -105,18 +105,18 @@ class _Spender:
 
 @dataclass(frozen=True)
 class Outlook:
-    """A balance, and what follows from it.
+    """A balance, and figures that follow from it.
 
     Attributes:
-        balance: of the dataset.
+        balance: the dataset's balance.
         last: the run opened last; None before the first.
-        fitting: how many runs with the allotment of `last` could be opened now; None without `last`.
-        hint: what to do where none fits.
+        fitting: number of runs with the allotment of `last` that could be opened now; None without `last`.
+        hint: what to do if none fits.
         open_runs: the newest open runs, oldest first.
-        runs: how many runs were ever opened.
-        compared: how many of them, the newest, were compared by what they spent.
-        spenders: runs that spent most of these, largest first.
-        people: the same by who opened them.
+        runs: number of runs ever opened.
+        compared: number of newest runs whose spending was compared.
+        spenders: the runs among these that spent most, largest first.
+        people: the same by person who opened them.
     """
 
     balance: Balance
@@ -131,7 +131,7 @@ class Outlook:
 
     @classmethod
     def of(cls, book: Book) -> "Outlook":
-        """Read everything that is asked of a balance, within one transaction."""
+        """Read all figures within one transaction."""
         balance = book.balance()
         last, spenders = _last_run(book), _spenders(book)
         fitting = last.allotment.how_many(book.registered, balance.cap, balance.remaining) if last else None
@@ -153,11 +153,11 @@ class Outlook:
 
     @property
     def guarantee(self) -> dict[str, Any]:
-        """Tell what the cap guarantees: the formal claim."""
+        """Return the guarantee of the cap, the formal claim."""
         return self.balance.promised.guarantee()
 
     def epsilon(self) -> dict[str, Any]:
-        """Cap, spent, held and remaining, each as the epsilon it would guarantee alone; see `Budget.as_epsilon`."""
+        """Cap, spent, held and remaining, each converted to an epsilon by itself; see `Budget.as_epsilon`."""
         balance = self.balance
         amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
         epsilons: dict[str, Any] = {name: balance.budget.as_epsilon(amount) for name, amount in amounts.items()}
@@ -165,7 +165,7 @@ class Outlook:
         return epsilons | {"delta": float(delta)} if delta else epsilons
 
     def to_json(self) -> dict[str, Any]:
-        """`Balance.to_json`, and the outlook beside it; amounts as floats in the main unit."""
+        """`Balance.to_json` with the outlook added; amounts as floats in the main unit."""
         last = self.last
         last_run = last and {
             "release_id": last.release_id,

@@ -1,4 +1,4 @@
-"""What a dataset's records say of its periods: the newest record of each has its balance."""
+"""Balances of a dataset's periods, read from the newest record of each."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,14 +20,14 @@ def in_period(
     period: str | None,
     before: int | None = None,
 ) -> DatasetState:
-    """The balance of a dataset, with that of the period which a record is of, before the record.
+    """The balance of a dataset before a record, with that of the record's period.
 
     Args:
-        connection: in a transaction.
-        dataset: its name.
-        state: after the record before.
-        kind: of the record.
-        period: of the record. One that opens a run without a period concerns the fullest of all.
+        connection: connection in a transaction.
+        dataset: name of the dataset.
+        state: state after the previous record.
+        kind: kind of the record.
+        period: period of the record; a record that opens a run without a period concerns the fullest one.
         before: number of the record; None: it is about to be appended.
     """
     if state.periods is None:
@@ -42,7 +42,7 @@ def in_period(
 
 
 def balances(connection: sa.Connection, dataset: str, state: DatasetState) -> tuple[PeriodBalance, ...]:
-    """What each period spent and holds, by name, after what counts in all of them; empty where there are none."""
+    """Spent and held amounts: first those that count in all periods, then by period name; empty without periods."""
     common = state.periods
     if common is None:
         return ()
@@ -51,7 +51,7 @@ def balances(connection: sa.Connection, dataset: str, state: DatasetState) -> tu
 
 
 def _newest(connection: sa.Connection, dataset: str, *where: Any) -> list[tuple[str, PeriodsState]]:
-    """The balance in the newest record of each period, in the order of their names."""
+    """The balance in the newest record of each period, by name."""
     own = (_table.c.dataset == dataset, _table.c.period.is_not(None), *where)
     newest = sa.select(sa.func.max(_table.c.seq)).where(*own).group_by(_table.c.period)
     query = sa.select(_table).where(_table.c.dataset == dataset, _table.c.seq.in_(newest)).order_by(_table.c.period)

@@ -1,8 +1,8 @@
-"""What is counted against the caps of periods: pure, like `records`, which moves it.
+"""Balances of periods against their caps: pure, like `records`, which changes them.
 
-A dataset with periods has two limits, and a charge has room in both or is not made. A period's own charges and those
-of runs without a period are within its cap: `spent + held + common_spent + common_held <= cap`, for every period. So a
-run without a period has to fit the fullest one.
+A dataset with periods has two limits, and a charge must have room in both. A period's own charges and those of runs
+without a period are together within its cap: `spent + held + common_spent + common_held <= cap`, for every period. So a
+run without a period has to fit in the fullest one.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ class PeriodsState:
     """The balance of one period, in the currency of its cap.
 
     Attributes:
-        cap: of each period.
-        common_spent, common_held: by runs without a period, which count in every one.
-        spent, held: by runs of the period that a record is of; nothing, where it is of none.
+        cap: cap of each period.
+        common_spent, common_held: amounts of runs without a period, which count in every period.
+        spent, held: amounts of runs of the record's period; zero if it has none.
         lifetime: whether the dataset's own cap holds too.
     """
 
@@ -36,20 +36,20 @@ class PeriodsState:
 
     @property
     def remaining(self) -> Amount:
-        """What a new run could hold of it."""
+        """The most that a new run could hold of the cap."""
         return self.cap - self.common_spent - self.common_held - self.spent - self.held
 
     def of(self, other: "PeriodsState | None") -> "PeriodsState":
-        """The same for the period of another record; None: for one of which there is no record yet."""
+        """Return the balance for the period of another record; None: a period without records."""
         if other is None:
             return replace(self, spent=_NOTHING, held=_NOTHING)
         return replace(self, spent=other.spent, held=other.held)
 
     def capped(self, cap: Amount, lifetime: bool) -> "PeriodsState":
-        """Take this cap of each period.
+        """Set the cap of each period.
 
         Raises:
-            NoRoom: what counts in every period exceeds it.
+            NoRoom: amounts that count in every period exceed it.
         """
         known = replace(self, cap=cap, lifetime=lifetime).of(None)
         if not known.common_spent.fits(cap):
@@ -59,10 +59,10 @@ class PeriodsState:
         return known
 
     def opened(self, name: str | None, hold: Amount) -> "tuple[PeriodsState, RunPeriod]":
-        """Tell the state after a run of a period, or of none, took its hold.
+        """Return the state after a run of a period, or of none, took its hold.
 
         Raises:
-            NoRoom: it does not fit; where `name` is None, the fullest period.
+            NoRoom: the hold does not fit; if `name` is None, in the fullest period.
         """
         if not hold.fits(self.remaining):
             amounts = {"spent": self.common_spent + self.spent, "held": self.common_held + self.held}
@@ -71,10 +71,10 @@ class PeriodsState:
         return self._moved(name, held=hold), RunPeriod(name, hold)
 
     def charged(self, run: "RunPeriod", price: Amount) -> "tuple[PeriodsState, RunPeriod]":
-        """Tell the state after a charge of a run that holds so much.
+        """Return the state after a charge of a run.
 
         Raises:
-            NoRoom: it does not fit the hold.
+            NoRoom: the charge does not fit the run's hold.
             LedgerViolation: more is spent and held than the cap.
         """
         if not price.fits(run.left):
@@ -86,7 +86,7 @@ class PeriodsState:
         return moved, replace(run, charged=run.charged + price)
 
     def carried(self, name: str, spent: Amount) -> "PeriodsState":
-        """Take what books that were closed say a period spent in them; it counts on top of what is known here.
+        """Add the amount that a period spent in closed books.
 
         Raises:
             LedgerViolation: more is spent than the cap.
@@ -97,7 +97,7 @@ class PeriodsState:
         return moved
 
     def closed(self, run: "RunPeriod") -> "PeriodsState":
-        """Tell the state after a run ended: what it held and did not charge returns."""
+        """Return the state after a run ended; the rest of its hold returns."""
         return self._moved(run.name, held=_NOTHING - run.left)
 
     def _moved(self, name: str | None, spent: Amount = _NOTHING, held: Amount = _NOTHING) -> "PeriodsState":
@@ -123,7 +123,7 @@ _AMOUNTS = ("cap", "common_spent", "common_held", "spent", "held")
 
 @dataclass(frozen=True)
 class RunPeriod:
-    """What a run holds of its period's cap, and charged; of every period's where `name` is None."""
+    """Amounts that a run holds and charged of its period's cap; of every period's cap if `name` is None."""
 
     name: str | None
     hold: Amount
@@ -131,7 +131,7 @@ class RunPeriod:
 
     @property
     def left(self) -> Amount:
-        """Held and not charged."""
+        """Held and not yet charged."""
         return self.hold - self.charged
 
     def to_json(self) -> dict[str, Any]:
@@ -146,11 +146,11 @@ class RunPeriod:
 
 @dataclass(frozen=True)
 class PeriodBalance:
-    """What is spent and held of one period's cap, in its currency.
+    """Amounts spent and held of one period's cap, in its currency.
 
     Attributes:
-        name: of the period; None: of all, by runs without a period.
-        spent, held: by its runs.
+        name: name of the period; None: amounts of runs without a period, which count in all.
+        spent, held: amounts of its runs.
     """
 
     name: str | None
@@ -159,7 +159,7 @@ class PeriodBalance:
 
 
 def fullest(states: list[PeriodsState]) -> PeriodsState | None:
-    """A period in which as much is spent and held as in any of these; None: there are none."""
+    """Return the balance with the largest amount spent and held; None if there are none."""
     used = [state.spent + state.held for state in states]
     if not used:
         return None

@@ -1,7 +1,7 @@
-"""Refusals in words: who has the money, and what would fit.
+"""Messages of refusals: who holds the budget, and what would fit.
 
-What a refusal needs is read under the lock (`Refused`); its text is worked out after the lock is given back,
-because an epsilon that fits is a search.
+The data of a refusal is read under the lock (`Refused`); the text is made after the lock is released, because finding
+an epsilon that fits is a slow search.
 """
 
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ from pubpriv.privacy.units import DELTA_UNIT, to_text
 
 @dataclass(eq=False)
 class Refused(Exception):
-    """Carries what was known when something did not fit out of the transaction, which is rolled back.
+    """Carries the data of a refusal out of the transaction, which is rolled back.
 
     Attributes:
-        cause: what `apply` said.
-        dataset, release_id: whose.
+        cause: exception of `apply`.
+        dataset, release_id: names of the dataset and the run.
         terms: the dataset's budget, as JSON.
         asked: the run's allotment.
-        state, run: of the dataset, and of the run if it was open.
-        holders: what each open run holds.
+        state, run: state of the dataset, and of the run if it was open.
+        holders: amount that each open run holds.
         last: the newest charge of the dataset.
-        periods: each of which has a cap of its own; None: there are none.
+        periods: terms of the dataset's periods; None: there are none.
     """
 
     cause: NoRoom
@@ -77,12 +77,12 @@ class Refused(Exception):
 
     @property
     def _of_each_period(self) -> Budget:
-        """The cap of a period, in whose currency its amounts are."""
+        """The cap of a period, whose currency its amounts have."""
         assert self.periods is not None
         return self.periods.budget
 
     def _of_period(self) -> str:
-        """A run does not fit what is left of its period's cap, or of the fullest one's if it is of none."""
+        """Message for a run that does not fit its period's cap, or that of the fullest period if it has none."""
         budget, cause = self._of_each_period, self.cause
         assert cause.remaining is not None
         left = DatasetState(cap=budget.cap, spent=budget.cap - cause.remaining)
@@ -138,13 +138,13 @@ class Refused(Exception):
 
 
 def _at_most(budget: Budget, cause: NoRoom) -> str:
-    """What a charge or a share may still cost."""
+    """Sentence with the largest charge or share that still fits."""
     left = cause.remaining
     return f"What fits: {budget.amount_text(left)}" if left is not None and left.main > 0 else "Nothing more fits"
 
 
 def what_fits(asked: Budget, ledger: Budget, state: DatasetState) -> str:
-    """The largest allotment of the asked kind that has room, in words; asking for it works."""
+    """Sentence with the largest allotment of the asked kind that has room; asking for it works."""
     for found in _candidates(asked, ledger, state):
         if found[1].hold_on(ledger, state.cap, state.remaining).fits(state.remaining):
             return f"What fits: {found[0]}"
@@ -152,7 +152,7 @@ def what_fits(asked: Budget, ledger: Budget, state: DatasetState) -> str:
 
 
 def _candidates(asked: Budget, ledger: Budget, state: DatasetState) -> Iterator[tuple[str, Budget]]:
-    """Texts and the allotments they write, best first."""
+    """Yield texts of allotments with the allotments, best first."""
     units = _room(state)
     if units < 1:
         return
@@ -165,7 +165,7 @@ def _candidates(asked: Budget, ledger: Budget, state: DatasetState) -> Iterator[
 
 
 def _room(state: DatasetState) -> int:
-    """The largest hold for which its part of the failure reserve is left too."""
+    """The largest hold for which enough of the failure reserve is left too."""
     cap, left = state.cap, state.remaining
     if not cap.delta:
         return left.main
@@ -173,7 +173,7 @@ def _room(state: DatasetState) -> int:
 
 
 def _delta_text(cause: NoRoom) -> str:
-    """Said only where it is the failure reserve that lacks room."""
+    """Sentence for a refusal because of the failure reserve; empty for others."""
     requested, remaining = cause.requested, cause.remaining
     if requested is None or remaining is None or requested.delta <= remaining.delta:
         return ""

@@ -1,7 +1,7 @@
-"""Replay: does every record follow from those before it, at the prices its event has?
+"""Replay: check that every record follows from those before it, with the prices of its event.
 
-Pure, like `records`: it sees rows and no database. What a question costs is known in another wing, so who calls
-brings a function that makes a stored question's event again; what it does not know is counted as unchecked.
+Pure, like `records`: it uses rows, not a database. The prices of questions are known in another package, so the caller
+passes a function that computes a stored question's event again; questions that it does not know count as unchecked.
 """
 
 import json
@@ -51,23 +51,23 @@ def replay(
     """Check the chain, the balances, the prices and the order of a dataset's records.
 
     Records that are missing at the end leave no trace within the ledger; a chain head kept elsewhere
-    (model files carry one) shows it.
+    (model files contain one) reveals this.
 
     Args:
-        dataset: whose records they are.
-        rows: all records in order, each with the hash that is stored beside it.
+        dataset: name of the dataset.
+        rows: all records in order, each with its stored hash.
         expected_head: a hash that the chain must contain.
-        asked: makes the event and the sizes of a stored question again. It gives None for one that it does not know,
-            and raises a ValueError for what has no price.
-        since: a checkpoint that is trusted: `rows` begin with the record that it ended at, and of those before that
-            one nothing is checked.
+        asked: computes the event and the sizes of a stored question again. It returns None for an unknown question,
+            and raises a ValueError for a question without a price.
+        since: a trusted checkpoint: `rows` begin with the record at which it ended, and earlier records are not
+            checked.
 
     Returns:
-        What the records come to.
+        The summary of the records.
 
     Raises:
-        LedgerViolation: naming the first record that does not follow.
-        BooksClosed: these books are to carry on others, and do not yet.
+        LedgerViolation: names the first record that does not follow.
+        BooksClosed: these books wait to continue others.
     """
     replayed, previous, hashes = _Replay(dataset, asked), "", set[str]()
     rows, first = iter(rows), 0
@@ -103,7 +103,7 @@ def replay(
 
 
 def _refuse_other(dataset: str, row: tuple[Record, str] | None, since: Checkpoint) -> None:
-    """Raise where the record at which a checkpoint ended is gone, or another one."""
+    """Raise if the record at which a checkpoint ended is missing or differs."""
     here = row is not None and row[0].seq == since.records - 1 and row[0].digest() == row[1] == since.head
     if not here:
         raise LedgerViolation(
@@ -113,11 +113,11 @@ def _refuse_other(dataset: str, row: tuple[Record, str] | None, since: Checkpoin
 
 
 class _Replay:
-    """What is known after some records."""
+    """State of a replay after some records."""
 
     def __init__(self, dataset: str, asked: Callable[[Any], Asked | None] | None) -> None:
         self._dataset = dataset
-        # runs on a schedule ask the same over and over
+        # scheduled runs ask the same questions again and again
         self._asked = lru_cache(_REMEMBERED)(lambda text: asked(json.loads(text)) if asked else None)
         self._price = lru_cache(_REMEMBERED)(lambda event, budget: budget.price(event))
         self._recomputed = 0
@@ -151,7 +151,7 @@ class _Replay:
         }
 
     def follow(self, record: Record) -> str | None:
-        """Take one record; the text says what is wrong with it."""
+        """Take one record; returns what is wrong with it, or None."""
         self._followed += 1
         body = record.facts()
         begins = record.kind in ("registered", "awaited", "carried")
@@ -177,7 +177,7 @@ class _Replay:
         return None if same else "does not follow from the records before it: its balance differs"
 
     def _before(self, record: Record) -> DatasetState:
-        """The balance of the dataset, with that of the period which a record is of."""
+        """The balance of the dataset, with that of the record's period."""
         if self._state.periods is None:
             return self._state
         known = None if record.period is None else self._periods.get(record.period)
@@ -186,12 +186,12 @@ class _Replay:
         return replace(self._state, periods=self._state.periods.of(known))
 
     def refuse_awaiting(self) -> None:
-        """Raise where other books are to go on here, and nothing is known of them."""
+        """Raise if these books still wait to continue others."""
         if self._state.awaits is not None:
             raise BooksClosed(awaiting(self._state.awaits))
 
     def summary(self, head: str) -> Summary:
-        """What all records so far come to."""
+        """Summary of all records so far."""
         counts = self._followed, self._charges, self._answers
         known = dict(self._unknown)
         return Summary(
@@ -199,7 +199,7 @@ class _Replay:
         )
 
     def memory(self) -> dict[str, Any]:
-        """Give what `remember` needs. A closed run takes no more records, so of it the name is enough."""
+        """Return what `remember` needs. A closed run gets no more records, so its name is enough."""
         open_ = {name: run for name, run in self._runs.items() if not run[1].closed}
         return {
             "budget": self._registered_budget().to_json(),
@@ -218,7 +218,7 @@ class _Replay:
         }
 
     def remember(self, memory: Mapping[str, Any]) -> None:
-        """Go on from what `memory` gave."""
+        """Continue from the result of `memory`."""
         self._registered, self._unit = budget_from_json(memory["budget"]), memory["unit"]
         self._person, self._terms = PersonTerms.of(memory["terms"]), PeriodTerms.of(memory["terms"])
         self._periods = {name: PeriodsState.from_json(state) for name, state in memory["periods"].items()}
@@ -230,7 +230,7 @@ class _Replay:
         self._runs = dict.fromkeys(memory["closed"], ended)
         for name, (allotment, state) in memory["open"].items():
             run = states_of(state)[1]
-            assert run is not None  # it was written with one
+            assert run is not None  # every such record was written with a run
             self._runs[name] = budget_from_json(allotment), run
         self._charged = dict(memory["charged"])
         self._waiting = {key: waiting_from(data) for key, data in memory["waiting"].items()}
@@ -248,7 +248,7 @@ class _Replay:
         return self._take_periods(body, body.get("reason")) or _differs("cap", body, self._registered.cap)
 
     def _take_periods(self, body: dict[str, Any], reason: str | None) -> str | None:
-        """The periods that a record says, if the dataset may have them."""
+        """Take over the periods in a record; returns what is wrong with them, or None."""
         asked = PeriodTerms.of(body)
         persons = self._person is not None
         if asked is None:

@@ -1,4 +1,4 @@
-"""What every record says beside its facts: when it was appended, by whom, on which machine, by which version."""
+"""The stamp in every record: when it was appended, by whom, on which machine, by which version."""
 
 import getpass
 import os
@@ -8,14 +8,14 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 _LONGEST_NAME = 300
-"""Characters of a user and of a machine."""
+"""Longest name of a user and of a machine, in characters."""
 
 _LOGIN_NAMES = "LOGNAME", "USER", "LNAME", "USERNAME"
-"""Variables that say who the user is; without any, the number of the user does."""
+"""Environment variables with the user's name; without any, the user's number is looked up."""
 
 
 def stamp() -> dict[str, str]:
-    """Say when (UTC, ISO 8601), by whom, where and by which version a record is appended now."""
+    """Return the stamp of a record that is appended now: time (UTC, ISO 8601), user, host and version."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "user": _printable(_user()),
@@ -26,7 +26,7 @@ def stamp() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def installed_version() -> str:
-    """Name the version of pubpriv, which every record carries."""
+    """Return the version of pubpriv, which is in every record."""
     try:
         return version("pubpriv")
     except PackageNotFoundError:
@@ -39,7 +39,7 @@ def _user() -> str:
 
 @lru_cache(maxsize=1)
 def _login(*_: int | str | None) -> str:
-    """Ask the system, which may ask a directory elsewhere; again only where that may have changed."""
+    """The user's name from the system, which may query a directory; cached until the arguments change."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -47,5 +47,5 @@ def _login(*_: int | str | None) -> str:
 
 
 def _printable(text: str) -> str:
-    """What the system says of a user or a machine, on one line that can be shown: a variable may hold anything."""
+    """Make a name of a user or a machine printable on one line, since a variable may contain anything."""
     return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_NAME]) or "unknown"

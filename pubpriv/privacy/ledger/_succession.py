@@ -1,6 +1,6 @@
-"""A ledger's books are closed, and carried on in a new ledger: balances go over, records stay where they are.
+"""Close a ledger's books and carry them on in a new ledger: balances are transferred, records stay in the archive.
 
-Four steps, each of which is there or not, whenever the machine stops:
+There are four steps; each is done completely or not at all, even if the machine stops:
 
 | after | the old ledger | the new one |
 |---|---|---|
@@ -9,17 +9,17 @@ Four steps, each of which is there or not, whenever the machine stops:
 | the archive is on disk | closed | waits |
 | `_carry`, one transaction a dataset | closed | open, dataset by dataset |
 
-**Never do both charge.** A dataset of the new ledger takes a charge only after `carried`, which is written after
-`sealed` is durable in the old one; and nothing takes `sealed` back: `apply` refuses what comes next, and so does a
-trigger. **Never does a second one go on.** `_reserve` makes a random name, the succession, which `sealed` repeats:
-closed books go on in the ledger that waits under this name, and in no other, wherever a URL leads meanwhile. In a
-ledger that waits, or is closed, no other dataset can be registered. Run again, whatever is missing is done: what is
-there is compared with what would be written, and nothing is written twice.
+**The two ledgers never both charge.** A dataset of the new ledger takes a charge only after `carried`, which is written
+after `sealed` is durable in the old one. Nothing undoes `sealed`: `apply` and a trigger refuse any later record.
+**Only one ledger continues the books.** `_reserve` makes a random name, the succession, which `sealed` repeats: closed
+books are continued in the ledger that waits under this name, and in no other, even if a URL leads elsewhere meanwhile.
+In a ledger that waits, or is closed, no other dataset can be registered. If the command is run again, the missing steps
+are done: existing records are compared with what would be written, and nothing is written twice.
 
-**What goes over is what the archive comes to.** It is replayed from its first record to `sealed` before anything
-follows from it, and `check` does the same at any later time. So cap, spent, each period's spent, terms and tables are
-those of the old books, and every later charge is refused where it would have been. While some dataset waits, its
-private tables are not known yet, so no run of another one begins (`declared.private_owner`).
+**The archive determines what is transferred.** It is replayed from its first record to `sealed` before it is used, and
+`check` does the same at any later time. So cap, spent, each period's spent, terms and tables are those of the old
+books, and every later charge is refused where the old books would have refused it. While a dataset waits, its private
+tables are not known yet, so no run of another dataset begins (`declared.private_owner`).
 """
 
 import secrets
@@ -44,23 +44,23 @@ _Asking = Callable[[Any], Asked | None]
 
 
 def carry_on(old: Access, new: Access, archive: Path, asked: _Asking) -> dict[str, int]:
-    """Close the books of `old`, keep all of them in `archive`, and go on in `new`; again: do what is missing of it.
+    """Close the books of `old`, export them to `archive`, and continue them in `new`; called again, finish the rest.
 
     Args:
         old: a ledger without open runs.
-        new: an empty ledger, or one in which an earlier call did not come to its end.
-        archive: file that all records are exported to.
-        asked: makes the event of a stored question again; see `replay`.
+        new: an empty ledger, or one for which an earlier call was interrupted.
+        archive: file to which all records are exported.
+        asked: computes the event of a stored question again; see `replay`.
 
     Returns:
-        How many runs the new ledger remembers, by dataset.
+        Number of runs that the new ledger remembers, by dataset.
 
     Raises:
-        InvalidInput: a run is open, a role that does not own the ledgers, nothing to close, or the archive cannot stand
-            there.
-        SpecMismatch: `new` has datasets of its own, or is not where these books go on.
-        LedgerViolation: something is wrong with the records of one of them, or somebody wrote meanwhile.
-        Unavailable: a ledger or the archive cannot be written; the same call again goes on.
+        InvalidInput: a run is open, a role that does not own the ledgers, nothing to close, or the archive cannot be
+            at that path.
+        SpecMismatch: `new` has datasets of its own, or is not the ledger that continues these books.
+        LedgerViolation: records of one of them are wrong, or somebody wrote meanwhile.
+        Unavailable: a ledger or the archive cannot be written; the same call again continues.
     """
     for reason in old.read_only.values():
         raise LedgerViolation(reason)
@@ -80,14 +80,14 @@ def carry_on(old: Access, new: Access, archive: Path, asked: _Asking) -> dict[st
 
 
 def check(access: Access, archive: Path, asked: _Asking) -> dict[str, int]:
-    """Compare what books begin with, with what those come to that they carry on.
+    """Compare the first records of books with the archive of the books that they continue.
 
     Returns:
-        How many runs they remember, by dataset.
+        Number of runs that they remember, by dataset.
 
     Raises:
         InvalidInput: see `bundle.ends`.
-        LedgerViolation: the archive does not hold, its books were not closed, or others are carried on.
+        LedgerViolation: the archive is wrong, its books were not closed, or the ledger continues other books.
     """
     with access.database.transaction(write=False) as connection:
         missing = sorted({*bundle.ends(archive)} - {*names(connection)})
@@ -99,11 +99,11 @@ def check(access: Access, archive: Path, asked: _Asking) -> dict[str, int]:
 
 
 def _read(archive: Path, asked: _Asking) -> Iterator[tuple[str, Opening]]:
-    """Replay an archive dataset by dataset, and gather what is carried on of each.
+    """Replay an archive dataset by dataset, and collect what is carried on of each.
 
     Raises:
-        InvalidInput: no file, or no export.
-        LedgerViolation: the first thing that does not follow, or the records are others than its last line names.
+        InvalidInput: no file, or not an export.
+        LedgerViolation: a record does not follow, or the records are not those that its last line names.
     """
     ends, found = bundle.ends(archive), 0
     for dataset, rows in bundle.chains(archive):
@@ -118,7 +118,7 @@ def _read(archive: Path, asked: _Asking) -> Iterator[tuple[str, Opening]]:
 
 
 def _succession_of(old: Access) -> str | None:
-    """What the closed books of a ledger call their succession; None: they are open."""
+    """Name of the succession in a ledger's closed books; None: the books are open."""
     with old.database.transaction(write=False) as connection:
         sealed = [Book(connection, dataset).find("sealed") for dataset in names(connection)]
     found = {str(record.facts()["succession"]) for record in sealed if record is not None}
@@ -128,7 +128,7 @@ def _succession_of(old: Access) -> str | None:
 
 
 def _reserve(new: Access, first: Mapping[str, str], known: str | None, place: str) -> str:
-    """Let the new ledger wait for these books; the name of the succession, made here or by an earlier call."""
+    """Let the new ledger wait for these books; returns the name of the succession, made now or by an earlier call."""
     with new.database.transaction() as connection:
         _hold_all(connection)
         begun = {dataset: _awaited(Book(connection, dataset).find("awaited")) for dataset in names(connection)}
@@ -169,7 +169,7 @@ def _close(old: Access, ends: Mapping[str, bundle.End], succession: str, place: 
 
 
 def _carry(new: Access, dataset: str, opening: Opening) -> int:
-    """Go on with the books of one dataset, unless they do already; how many runs are remembered."""
+    """Continue the books of one dataset, unless that is done already; returns the number of remembered runs."""
     entries = opening.entries()
     with new.database.transaction() as connection:
         new.hold(connection, dataset, create=False, tables=True)
@@ -181,7 +181,7 @@ def _carry(new: Access, dataset: str, opening: Opening) -> int:
 
 
 def _compare(connection: sa.Connection, dataset: str, opening: Opening) -> int:
-    """Hold the first records of a dataset against what its old books come to."""
+    """Compare the first records of a dataset with those that follow from its old books."""
     entries: list[Entry] = opening.entries()
     rows = connection.execute(Book(connection, dataset).rows().limit(len(entries) + 1))
     found = [schema.whole(row) for row in rows]
@@ -197,7 +197,7 @@ def _compare(connection: sa.Connection, dataset: str, opening: Opening) -> int:
 
 
 def _awaited(record: Record | None) -> dict[str, Any] | None:
-    """What the record says that waits for other books; None: it is not one."""
+    """Body of an `awaited` record; None if the record is another one."""
     return record.facts() if record is not None and record.kind == "awaited" else None
 
 
@@ -213,7 +213,7 @@ def _refuse_open_runs(connection: sa.Connection) -> None:
 
 
 def _hold_all(connection: sa.Connection) -> None:
-    """Let nobody else register or charge until this transaction ends; an SQLite file is held as a whole anyway."""
+    """Let nobody else register or charge until this transaction ends; in SQLite the whole file is locked anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("LOCK TABLE datasets IN EXCLUSIVE MODE"))
 
@@ -222,7 +222,7 @@ _OWNED = sa.text("SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_cl
 
 
 def _check_owned(access: Access) -> None:
-    """Refuse a role that may append and no more, and a ledger without its triggers."""
+    """Refuse a role that may only append, and a ledger without its triggers."""
     if access.unguarded is not None:
         raise LedgerViolation(access.unguarded)
     with access.database.transaction(write=False) as connection:

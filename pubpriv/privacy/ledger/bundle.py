@@ -1,11 +1,11 @@
 """The auditor's bundle: a ledger as JSON lines, which can be checked without the database.
 
-First a line that names the format, then every record with its hash, dataset by dataset and in order, last a line
-that says where each chain ends. An export kept elsewhere is also a witness: a ledger that lost records, because an
+The first line names the format; then follows every record with its hash, dataset by dataset and in order; the last
+line says where each chain ends. An export kept elsewhere is also a witness: a ledger that lost records, because an
 older copy was restored, does not reach the end that the export names.
 
-A continuation has what came after another export. Its first line says where that one ended, and each chain begins with
-the record that it ended at; so it is checked together with all that it continues, and never by itself.
+A continuation has the records after another export. Its first line says where that export ended, and each chain begins
+with the record at that end; so a continuation is checked together with all exports that it continues, never by itself.
 """
 
 import json
@@ -30,7 +30,7 @@ _TAIL = 1 << 16
 
 @dataclass(frozen=True)
 class End:
-    """Where a chain ended when it was exported."""
+    """End of a chain at the time of its export."""
 
     records: int
     head: str
@@ -52,19 +52,19 @@ def _plain(ends: Mapping[str, End]) -> dict[str, Any]:
 
 
 def save(path: Path, rows: _Rows, ends: Mapping[str, End], at: str, version: str, after: Mapping[str, End]) -> None:
-    """Write a bundle beside `path` and put it there when it is whole; 0600, as the ledger is.
+    """Write a bundle to a temporary file and move it to `path` when it is complete; mode 0600, like the ledger.
 
     Args:
-        path: of the bundle.
-        rows: all records of some datasets, in order, each with its hash; of those in `after`, from the last record on
-            that the export has which it continues.
-        ends: where each of their chains ends.
+        path: path of the bundle.
+        rows: all records of some datasets, in order, each with its hash; for datasets in `after`, beginning with the
+            last record of the export that this one continues.
+        ends: end of each of their chains.
         at: the time (UTC, ISO 8601).
-        version: of pubpriv.
-        after: where the chains end of the export that it continues; empty: it continues none.
+        version: version of pubpriv.
+        after: ends of the export that this one continues; empty: it continues none.
 
     Raises:
-        Unavailable: it cannot be written; the older file is still there.
+        Unavailable: it cannot be written; an older file is still there.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     refused: str | None = None
@@ -84,11 +84,11 @@ def save(path: Path, rows: _Rows, ends: Mapping[str, End], at: str, version: str
 
 
 def ends(path: Path) -> dict[str, End]:
-    """Return where the chains of a bundle end, from its first and last lines alone.
+    """Return the ends of a bundle's chains, read from its first and last lines only.
 
     Raises:
-        InvalidInput: no file, or no bundle.
-        LedgerViolation: it is cut off.
+        InvalidInput: no file, or not a bundle.
+        LedgerViolation: the file is cut off.
     """
     with _opened(path) as file:
         _check_first(file.readline(), path)
@@ -101,10 +101,10 @@ def ends(path: Path) -> dict[str, End]:
 
 
 def continues(path: Path) -> dict[str, End]:
-    """Return where the chains end of the export that this one continues; empty if it continues none.
+    """Return the ends of the export that this bundle continues; empty if it continues none.
 
     Raises:
-        InvalidInput: no file, or no bundle.
+        InvalidInput: no file, or not a bundle.
     """
     with _opened(path) as file:
         first = _check_first(file.readline(), path)
@@ -117,16 +117,16 @@ def verify(
     """Replay every record of a bundle, and compare its ends.
 
     Args:
-        path: of the bundle.
-        asked: makes the event of a stored question again; see `replay`.
+        path: path of the bundle.
+        asked: computes the event of a stored question again; see `replay`.
         after: the bundles that it continues, oldest first; each is replayed too.
 
     Returns:
-        What was found, by dataset.
+        Summaries by dataset.
 
     Raises:
-        InvalidInput: no file, no bundle, or one that continues another one than the one before it.
-        LedgerViolation: the first thing that does not follow.
+        InvalidInput: no file, not a bundle, or a bundle that does not continue the one before it.
+        LedgerViolation: names the first record that does not follow.
     """
     found: dict[str, Summary] = {}
     known: dict[str, End] = {}
@@ -137,7 +137,7 @@ def verify(
                 f"{each} cannot be checked: {before or 'it continues another export'}. Name all exports, oldest first"
             )
         since = {dataset: Checkpoint.of(summary) for dataset, summary in found.items()}
-        # what they are since was replayed just now
+        # changes since then were replayed just now
         found |= {
             dataset: replace(replay(dataset, rows, asked=asked, since=since.get(dataset)), trusted=0)
             for dataset, rows in chains(each)
@@ -174,7 +174,7 @@ def _rows(path: Path) -> Iterator[tuple[Record, str]]:
 
 
 def _row(data: dict[str, Any]) -> tuple[Record, str] | None:
-    """A record of the right types and nothing beside it."""
+    """Read a record; None unless it has exactly the right fields and types."""
     columns, stored = data.get("record"), data.get("hash")
     if set(data) != {"record", "hash"} or not isinstance(columns, dict) or set(columns) != set(_TYPES):
         return None
@@ -209,7 +209,7 @@ def _check_first(line: bytes, path: Path) -> dict[str, Any]:
 
 
 def _ends_in(line: Mapping[str, Any], name: str, path: Path) -> dict[str, End]:
-    """What the first or the last line says: numbers of records that are at least one, and hashes."""
+    """Read the ends in the first or the last line: numbers of records, at least one, and hashes."""
     named = line.get(name)
     try:
         found = {name: End(**end) for name, end in named.items()} if isinstance(named, dict) else None
@@ -227,7 +227,7 @@ def _is_end(end: End) -> bool:
 
 
 def _json(line: bytes) -> dict[str, Any]:
-    """An object that says everything once; nothing of another line."""
+    """Parse a line as a JSON object without repeated names; {} for any other line."""
     try:
         data = json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError):

@@ -1,9 +1,9 @@
-"""Signed checkpoints: what was verified once need not be read again every night.
+"""Signed checkpoints, so that verified records need not be read again every night.
 
-A checkpoint says how far a ledger was verified, and is signed with a key that who writes the ledger must not have. It
-is trusted where it is asked for, and nowhere else: a verification in full reads every record whatever a checkpoint
-says, and then also looks whether the chain still holds the record at which the checkpoint ended, which a chain that was
-written anew from its beginning does not.
+A checkpoint states how far a ledger was verified. It is signed with a key that writers of the ledger must not have. It
+is trusted only on request: a full verification reads every record, whatever a checkpoint says, and also checks that the
+chain still has the record at which the checkpoint ended. A chain that was rewritten from its beginning does not have
+it.
 """
 
 import hashlib
@@ -25,10 +25,10 @@ _KEY_BYTES = 32
 
 
 def read_key(path: Path) -> bytes:
-    """Read the key of an installation's checkpoints; it is made, for its owner alone, where there is none yet.
+    """Read the key of an installation's checkpoints; if there is none, make one that only its owner may read.
 
     Raises:
-        InvalidInput: it is too short for a key, or cannot be read or made.
+        InvalidInput: the key is too short, or cannot be read or made.
     """
     refused: str | None = None
     try:
@@ -47,7 +47,7 @@ def read_key(path: Path) -> bytes:
 
 
 def save(path: Path, key: bytes, checkpoints: Mapping[str, Checkpoint]) -> None:
-    """Write how far each dataset was verified, signed; a whole file or none.
+    """Write a signed file that says how far each dataset was verified; it is written completely or not at all.
 
     Raises:
         Unavailable: it cannot be written.
@@ -69,10 +69,10 @@ def save(path: Path, key: bytes, checkpoints: Mapping[str, Checkpoint]) -> None:
 
 
 def load(path: Path, key: bytes) -> dict[str, Checkpoint]:
-    """Read how far each dataset was verified; nothing, where there is no checkpoint yet.
+    """Read how far each dataset was verified; {} if there is no checkpoint yet.
 
     Raises:
-        LedgerViolation: somebody else wrote it, or changed it.
+        LedgerViolation: the signature is wrong: somebody else wrote or changed it.
         InvalidInput: it cannot be read.
     """
     refused: str | None = None

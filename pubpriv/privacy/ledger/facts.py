@@ -1,4 +1,4 @@
-"""What a record's body says that moves a balance, or says where it may move none: by its kind, and pure."""
+"""The facts in a record's body that `apply` needs to change balances, by kind of record; pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount
 
 OF_SUCCESSION = ("sealed", "awaited", "carried", "carried_period", "remembered")
-"""Kinds of records that close a ledger's books, or carry them on in another one; they are of no run."""
+"""Kinds of records that close a ledger's books, or carry them on in another one; they belong to no run."""
 
 _AMOUNTS = {
     "registered": ("cap",),
@@ -26,17 +26,17 @@ _OPTIONAL = {
     "charged": ("price_period",),
     "carried": ("period_cap", "common_spent"),
 }
-"""Amounts in the currency of a period's cap, of datasets that have periods."""
+"""Amounts in the currency of a period's cap, only in datasets with periods."""
 
 _BALANCES = ("spent", "common_spent")
-"""Amounts that may be nothing."""
+"""Amounts that may be zero."""
 
 _PLACES = {"sealed": ("to",), "awaited": ("ledger",)}
-"""Ledgers, without passwords."""
+"""Fields with URLs of ledgers, without passwords."""
 
 
 def facts_of(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `apply` needs of a record's body: its amounts, and its method.
+    """Return the parts of a record's body that `apply` needs: its amounts, and its method.
 
     A charge belongs to the method that its label begins with, up to the first slash.
     """
@@ -55,7 +55,7 @@ def facts_of(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_amounts(kind: str, facts: Mapping[str, Any]) -> None:
-    """Refuse a price, hold, share or cap of nothing, and a negative amount.
+    """Refuse a negative amount, and a price, hold, share or cap of zero.
 
     Raises:
         InvalidInput: there is one.

@@ -1,4 +1,4 @@
-"""The newest runs of a dataset, and in sum what those before them spent: as quick after years as on the first day."""
+"""The newest runs of a dataset, and the total of earlier ones; reading takes no longer after years."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pubpriv.privacy.ledger.records import states_of
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run: what it was given, what it charged in the ledger's units, and when it was opened (UTC, ISO 8601)."""
+    """A run with its allotment, its charges in the ledger's units, and when it was opened (UTC, ISO 8601)."""
 
     release_id: str
     opened_at: str
@@ -27,12 +27,12 @@ class PastRun:
 
 @dataclass(frozen=True)
 class Past:
-    """What a dataset spent, run by run.
+    """Spending of a dataset, run by run.
 
     Attributes:
-        runs: the newest, oldest first.
-        earlier: how many there were before them.
-        spent_earlier: by those, in the ledger's units; the running total in the newest record says so.
+        runs: the newest runs, oldest first.
+        earlier: number of runs before them.
+        spent_earlier: amount that those spent, in the ledger's units, from the running total in the newest record.
     """
 
     runs: tuple[PastRun, ...]
@@ -41,7 +41,7 @@ class Past:
 
     @classmethod
     def of(cls, book: Book, most: int) -> "Past":
-        """Read at most so many runs.
+        """Read at most `most` runs.
 
         Raises:
             LedgerViolation: a record that cannot be read, or was changed.
@@ -68,14 +68,14 @@ def _closed(run: OldRun) -> PastRun:
 
 
 def count_of_runs(book: Book) -> int:
-    """Count the runs that were ever opened, in these books and in those that they carry on."""
+    """Count the runs that were ever opened, in these books and in those that they continue."""
     table = schema.records
     query = sa.select(sa.func.count()).where(table.c.dataset == book.dataset, schema.is_kind("opened"))
     return int(book.connection.execute(query).scalar_one()) + book.old.count()
 
 
 def ended(book: Book, release_ids: Collection[str]) -> dict[str, bool]:
-    """Return of each of these runs that was ever opened, in these books or before, whether it was closed."""
+    """Return for each of these runs whether it is closed; runs that were never opened are left out."""
     table = schema.records
     where = table.c.release_id.in_(release_ids), table.c.kind.in_(("opened", "closed"))
     found = [schema.whole(row) for row in book.connection.execute(book.rows(*where))]
@@ -85,9 +85,9 @@ def ended(book: Book, release_ids: Collection[str]) -> dict[str, bool]:
 
 
 def newest_start(book: Book, method: str, wanted: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:
-    """Find the newest run of a method whose release id is wanted; give its id and what it started with.
+    """Find the newest run of a method whose release id is wanted; return its id and its settings.
 
-    Release ids alone are looked at until one is found, however many runs there were.
+    Only release ids are read until one is found.
     """
     table = schema.records
     query = sa.select(table.c.seq, table.c.release_id).where(table.c.dataset == book.dataset, schema.is_kind("started"))

@@ -1,4 +1,4 @@
-"""What one more run of a period would take of the period's cap, and of the cap for all periods together."""
+"""Effect of one more run of a period on the period's cap, and on the cap for all periods together."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +14,10 @@ class Room:
     """A cap, and how much of it a run takes; amounts in the currency of `budget`.
 
     Attributes:
-        budget: the cap as it was promised.
-        cap, spent, held: of it.
-        run: what the run would hold.
-        runs: how many like it fit, none of them closed before the next.
+        budget: the promised cap.
+        cap, spent, held: amounts of the cap.
+        run: amount that the run would hold.
+        runs: number of such runs that fit, if none is closed before the next.
     """
 
     budget: Budget
@@ -29,7 +29,7 @@ class Room:
 
     @property
     def remaining(self) -> Amount:
-        """What a new run could hold."""
+        """The most that a new run could hold."""
         return self.cap - self.spent - self.held
 
     def to_json(self) -> dict[str, Any]:
@@ -40,14 +40,14 @@ class Room:
 
 @dataclass(frozen=True)
 class PeriodOutlook:
-    """A run of one period, and one like it in each of those to come.
+    """Outlook for a run of one period, and for one like it in each later period.
 
     Attributes:
-        period: its name.
-        terms: of the dataset.
+        period: name of the period.
+        terms: the dataset's terms.
         persons: whether the unit of the dataset is a person.
-        own: the period's cap, and what counts in it: its own runs, and runs of all rows.
-        lifetime: the dataset's cap, of which each period takes as much; None: it was waived.
+        own: the period's cap, against which its own runs and runs of all rows count.
+        lifetime: the dataset's cap, of which each period's run takes the same amount; None: it was waived.
     """
 
     period: str
@@ -58,16 +58,16 @@ class PeriodOutlook:
 
     @classmethod
     def of(cls, balance: Balance, terms: PeriodTerms, allotment: Budget, period: str) -> "PeriodOutlook":
-        """Work it out from the balance of a dataset.
+        """Compute the outlook from the balance of a dataset.
 
         Args:
-            balance: of the dataset.
-            terms: its periods.
-            allotment: of the run.
-            period: whose rows it asks.
+            balance: balance of the dataset.
+            terms: terms of its periods.
+            allotment: the run's allotment.
+            period: the run's period.
 
         Raises:
-            InvalidInput: a period of another unit, or an allotment of a kind that a cap does not take.
+            InvalidInput: not a period of this dataset, or a kind of allotment that cannot be charged to a cap.
         """
         terms.check_named(period)
         persons, cap = balance.person is not None, balance.period_cap

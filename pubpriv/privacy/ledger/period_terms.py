@@ -1,4 +1,4 @@
-"""Terms of a dataset whose table grows: a cap for what each period's rows may give away, beside that of the dataset."""
+"""Terms of a dataset whose table grows: a cap for each period, in addition to that of the dataset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,16 +12,16 @@ from pubpriv.privacy.ledger._names import check_text
 
 @dataclass(frozen=True)
 class PeriodTerms:
-    """Each run asks rows of one period, or of all of them, and what each period gives away has a cap.
+    """Each run asks rows of one period or of all periods, and each period has a cap.
 
     Attributes:
-        unit: of the periods: `day`, `week`, `month`, `quarter` or `year`.
+        unit: unit of the periods: `day`, `week`, `month`, `quarter` or `year`.
         column: date column of the dataset's tables, which says in which period a row lies.
-        budget: cap of each period. Runs without a period count in every one.
-        lifetime: whether the dataset's own cap holds too; it may be waived where the unit is a row.
+        budget: cap of each period. Runs without a period count in every period.
+        lifetime: whether the dataset's own cap holds too; it may be waived if the unit is a row.
 
     Raises:
-        InvalidInput: no such unit, no column, or a budget whose noise is not Gaussian.
+        InvalidInput: not such a unit, no column, or a budget whose noise is not Gaussian.
     """
 
     unit: str
@@ -41,24 +41,24 @@ class PeriodTerms:
 
     @classmethod
     def parse(cls, text: str, budget: Budget, lifetime: bool = True) -> "PeriodTerms":
-        """Read `month:visit_date`.
+        """Parse `month:visit_date`.
 
         Raises:
-            InvalidInput: it is something else.
+            InvalidInput: the text has another form.
         """
         unit, _, column = text.partition(":")
         return cls(unit.strip(), column.strip(), budget, lifetime)
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "PeriodTerms | None":
-        """Read the terms off the record that registers a dataset or changes its terms; None: it has no periods."""
+        """Read the terms from a record that registers a dataset or changes its terms; None: it has no periods."""
         if "periods" not in body:
             return None
         found = body["periods"]
         return cls(found["unit"], found["column"], budget_from_json(found["budget"]), bool(found["lifetime"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a record holds."""
+        """Return the terms as stored in a record."""
         return {
             "periods": {
                 "unit": self.unit,
@@ -69,24 +69,24 @@ class PeriodTerms:
         }
 
     def cap(self, persons: bool) -> Amount:
-        """Return what the charges of a period may come to.
+        """Return the largest sum of charges of a period.
 
-        Where the unit is a row, one whose date changes is in two periods, so each has half the reserve for failure
+        If the unit is a row, a row whose date changes is in two periods, so each has half the reserve for failure
         terms (`data.questions.in_period` has the rest of the proof).
 
         Args:
-            persons: the unit of the dataset is a person.
+            persons: whether the unit of the dataset is a person.
         """
         cap = self.budget.cap
         return cap if persons else Amount(cap.main, cap.delta // 2)
 
     def hold(self, allotment: Budget, persons: bool) -> Amount:
-        """Return the whole of a run's allotment in the currency of a period's cap; see `Budget.hold_on`."""
+        """Convert a run's allotment to the currency of a period's cap; see `Budget.hold_on`."""
         cap = self.cap(persons)
         return allotment.hold_on(self.budget, cap, cap)
 
     def check_named(self, period: str | None) -> None:
-        """Refuse a name that is not one of these periods; None is a run over all of them.
+        """Refuse a name that is not one of these periods; None (all periods) is allowed.
 
         Raises:
             InvalidInput: it is not.
@@ -95,7 +95,7 @@ class PeriodTerms:
             raise InvalidInput(f"{period!r} is no {self.unit}, and the periods of this dataset are: see --period")
 
     def described(self) -> str:
-        """Say it within a sentence: `each month of visit_date, at most 0.1-zCDP`."""
+        """Describe the terms within a sentence: `each month of visit_date, at most 0.1-zCDP`."""
         return f"each {self.unit} of {self.column}, at most {self.budget.describe()}"
 
 
@@ -107,22 +107,22 @@ def agreed(
     persons: bool,
     reason: str | None,
 ) -> PeriodTerms | None:
-    """Return the terms of a dataset after somebody asked for some; what was promised never becomes weaker.
+    """Return the new terms of a dataset after a request; the promise never becomes weaker.
 
-    A dataset may take periods later, which is one more limit. The dataset's cap may be waived where the unit is a row:
-    each period's cap then holds for every row for ever, and is no more than the cap that is waived.
+    A dataset may get periods later, which are one more limit. The dataset's cap may be waived if the unit is a row:
+    each period's cap then holds for every row forever, and is not larger than the waived cap.
 
     Args:
-        dataset: its name.
-        known: as registered.
-        asked: named now; None: nothing was said of periods.
-        budget: first registered for the dataset.
-        persons: its unit is a person.
-        reason: why the cap is waived.
+        dataset: name of the dataset.
+        known: registered terms.
+        asked: requested terms; None: no request about periods.
+        budget: first registered budget of the dataset.
+        persons: whether its unit is a person.
+        reason: reason for waiving the cap.
 
     Raises:
-        SpecMismatch: other periods, or another cap of them.
-        InvalidInput: a cap of another kind than the dataset's or larger, or a waiver without a reason or of persons.
+        SpecMismatch: other periods, or another cap for them.
+        InvalidInput: a cap larger than the dataset's or of another kind, or a waiver without a reason or for persons.
     """
     if asked is None or asked == known or (known is not None and asked == replace(known, lifetime=True)):
         return known
@@ -147,5 +147,5 @@ def agreed(
 
 
 def _within(part: Budget, whole: Budget) -> bool:
-    """No parameter of a budget is larger than that of another of its kind."""
+    """Check that no parameter of a budget is larger than that of another budget of its kind."""
     return all(getattr(part, name) <= getattr(whole, name) for name in whole.parameters)

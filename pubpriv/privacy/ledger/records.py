@@ -1,10 +1,10 @@
-"""Records and what they do to a balance: pure, without a database.
+"""Records and their effect on balances: pure, without a database.
 
-Every record is appended once and never changed. After each, two states are known: the dataset's (cap, spent,
-held) and, if it concerns a run, the run's. `apply` is the only place where they move; the book calls it to
-write and `replay` calls it again to check.
+Every record is appended once and never changed. After each record two states are known: the dataset's (cap, spent,
+held) and, if it belongs to a run, the run's. Only `apply` changes them; the book calls it to write and `replay`
+calls it again to check.
 
-| kind | says | `apply` refuses without | moves |
+| kind | content | `apply` requires | changes |
 |---|---|---|---|
 | registered | a dataset, its budget, privacy unit and periods | | cap |
 | declared | a table with its columns | | |
@@ -14,20 +14,19 @@ write and `replay` calls it again to check.
 | charged | a question, its event and prices | room in share, allotment and holds | held down, spent up |
 | attempted | another try at a charge | | |
 | published | the answer | | |
-| noted | what a step made of public rows and answers | | |
+| noted | the result of a step on public rows and answers | | |
 | closed | the run's end | | the rest of the hold returns |
-| sealed | where the books go on | an end of all runs | whatever comes next is refused |
-| awaited | whose books go on here | an empty account | all but the next is refused |
+| sealed | the ledger that continues the books | no open run | every later record is refused |
+| awaited | the ledger whose books are continued here | an empty account | only `carried` may follow |
 | carried | the terms and balance of these books | room in the cap for what is spent | cap and spent |
-| carried_period | what a period spent in them | room in the period's cap | the period's spent up |
+| carried_period | the amount a period spent in them | room in the period's cap | the period's spent up |
 | remembered | names, prices and settings of their runs | | |
 
-From `started` to `closed`, a record needs its run, and the run open. The last five close a ledger's books, and
-go on with them in another one (`succession`). What `apply` cannot see from two states is checked where keys
-are known, before writing (`book`, and unique indexes of the database) and again on `replay`: a dataset is
-registered once and first, an id is opened once, a method starts once in a run, a key has at most one charge,
-attempts and the one answer follow a charge, and a step is noted once in a run. No amount is negative; no price,
-hold or share is zero.
+The records from `started` to `closed` need an open run. The last five close a ledger's books and carry them on in
+another one (`succession`). `apply` sees only the two states; other rules are checked where keys are known, before
+writing (`book`, and unique indexes of the database) and again on `replay`: a dataset is registered once and first, an
+id is opened once, a method starts once in a run, a key has at most one charge, attempts and the one answer follow a
+charge, and a step is noted once in a run. No amount is negative; no price, hold or share is zero.
 """
 
 import hashlib
@@ -47,14 +46,14 @@ from pubpriv.privacy.ledger.texts import canonical, escaped
 _NOTHING = Amount(0, 0)
 
 FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError, RecursionError)
-"""Whatever a record that was changed can bring about while it is read."""
+"""Exceptions that reading a changed record can cause."""
 
 
 @dataclass(frozen=True)
 class DatasetState:
-    """The balance of a dataset, in its ledger's currency, and that of the period of a record.
+    """The balance of a dataset, in its ledger's currency, and that of a record's period.
 
-    Once its books are closed, `sealed` says in which ledger they go on; `awaits`, whose books are to go on here.
+    `sealed` is the ledger that continues closed books; `awaits` is the ledger whose books are to be continued here.
     """
 
     cap: Amount = _NOTHING
@@ -66,12 +65,12 @@ class DatasetState:
 
     @property
     def capped(self) -> bool:
-        """Tell whether the cap holds for all periods together."""
+        """Whether the cap holds for all periods together."""
         return self.periods is None or self.periods.lifetime
 
     @property
     def remaining(self) -> Amount:
-        """What a new run could hold, but for the cap of its period."""
+        """The most that a new run could hold, apart from the cap of its period."""
         return self.cap - self.spent - self.held if self.capped else self.cap
 
 
@@ -85,7 +84,7 @@ class _MethodState:
 
 @dataclass(frozen=True)
 class RunState:
-    """The balance of a run: `hold` and `charged` are in the ledger's currency, all else is in the run's."""
+    """The balance of a run: `hold` and `charged` are in the ledger's currency, other amounts in the run's."""
 
     allotment: Amount = _NOTHING
     hold: Amount = _NOTHING
@@ -97,7 +96,7 @@ class RunState:
 
     @property
     def unassigned(self) -> Amount:
-        """What a new method could be given: the allotment less all shares and less charges of no method."""
+        """The most that a new method could get: the allotment minus all shares and minus charges outside of methods."""
         own = sum((method.spent for method in self.methods.values()), _NOTHING)
         shares = sum((method.share for method in self.methods.values()), _NOTHING)
         return self.allotment - shares - (self.spent - own)
@@ -122,7 +121,7 @@ class Record:
     period: str | None = None
 
     def columns(self) -> dict[str, Any]:
-        """Return everything in the row but its hash, by column."""
+        """Return everything in the row except its hash, by column."""
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def digest(self) -> str:
@@ -131,17 +130,17 @@ class Record:
 
     @cached_property
     def _digest(self) -> str:
-        # once for each row that is read: bodies are up to megabytes long
+        # cached for each row: bodies are up to megabytes long
         columns = self.columns()
         if self.period is None:
-            del columns["period"]  # chains without periods are those of ledgers that knew none
+            del columns["period"]  # so that older chains, without this column, keep their hashes
         return hashlib.sha256(escaped(columns)).hexdigest()
 
     def facts(self) -> dict[str, Any]:
         """Return the body as data.
 
         Raises:
-            LedgerViolation: it is not a JSON object.
+            LedgerViolation: the body is not a JSON object.
         """
         return _object(self.body, f"record {self.seq} of dataset {self.dataset!r}")
 
@@ -160,10 +159,10 @@ def state_text(dataset: DatasetState, run: RunState | None) -> str:
 
 
 def states_of(text: str) -> tuple[DatasetState, RunState | None]:
-    """Return what `state_text` wrote.
+    """Read what `state_text` wrote.
 
     Raises:
-        LedgerViolation: something else is there.
+        LedgerViolation: the text is something else.
     """
     data = _object(text, "a balance in the ledger")
     try:
@@ -176,16 +175,16 @@ def states_of(text: str) -> tuple[DatasetState, RunState | None]:
 
 
 def period_of(facts: Mapping[str, Any], run: RunState | None) -> str | None:
-    """Return the period that a record is of: that of its run, which the record that opens it names."""
+    """Return the period of a record: that of its run, which is named in the record that opens the run."""
     if run is None:
         return facts.get("period")
     return run.period.name if run.period else None
 
 
 def share_of(run: RunState, asked: Amount | None) -> Amount:
-    """Return what a method is given: all that is left, or `asked` with its part of the run's failure reserve.
+    """Return a method's share: all that is left, or `asked` with its part of the run's failure reserve.
 
-    Failure terms of a Gaussian shrink with its price, so the reserve is shared out as mu^2 is, rounded down.
+    Failure terms of a Gaussian shrink with its price, so the reserve is divided like mu^2, rounded down.
     """
     if asked is None:
         return run.unassigned
@@ -195,14 +194,14 @@ def share_of(run: RunState, asked: Amount | None) -> Amount:
 def apply(
     kind: str, facts: Mapping[str, Any], dataset: DatasetState, run: RunState | None
 ) -> tuple[DatasetState, RunState | None]:
-    """Return the states after a record of `kind` with `facts_of` its body.
+    """Return the states after a record of `kind`, given `facts_of` its body.
 
     Raises:
-        NoRoom: a BudgetExceeded; the caller says who holds what.
-        RunClosed: anything new on a closed run.
-        BooksClosed: anything new in books that are closed, or not carried on yet.
-        InvalidInput: an amount that is negative, or nothing.
-        LedgerViolation: a record without its run, or of no known kind.
+        NoRoom: a BudgetExceeded without a text; the caller adds who holds what.
+        RunClosed: a new record on a closed run.
+        BooksClosed: a new record in books that are closed, or not carried on yet.
+        InvalidInput: a negative or zero amount.
+        LedgerViolation: a record without its run, or of an unknown kind.
     """
     check_amounts(kind, facts)
     _check_books(kind, dataset)
@@ -229,12 +228,12 @@ def _check_books(kind: str, dataset: DatasetState) -> None:
 
 
 def awaiting(place: str) -> str:
-    """Return why nothing can be done yet in books that carry on those of another ledger."""
+    """Return the message for books that wait to continue those of another ledger."""
     return f"the books of the ledger {place} are to go on here and do not yet: run `pubpriv ledger close` there again"
 
 
 def without_records(dataset: str) -> LedgerViolation:
-    """Return the error for a dataset that is registered, and whose records are gone."""
+    """Return the error for a registered dataset whose records are missing."""
     return LedgerViolation(
         f"the ledger lists the dataset {dataset!r} but has no record of it: records were deleted. Stop charging this "
         "ledger, and bring it back with `pubpriv ledger restore EXPORT`"
@@ -276,7 +275,7 @@ def _apply_to_run(
 
 
 def _with_periods(facts: Mapping[str, Any], dataset: DatasetState) -> DatasetState:
-    """Set the cap of each period, once it is said; what was spent before counts in every period."""
+    """Set the cap of each period, if the record has one; earlier spending counts in every period."""
     if "period_cap" not in facts:
         return dataset
     if dataset.periods is None and dataset.held.main:
@@ -363,7 +362,7 @@ def _plain(state: DatasetState | RunState | _MethodState) -> dict[str, Any]:
 
 
 def _amounts(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a state, its amounts read."""
+    """The fields of a state, with amounts parsed."""
     readers: dict[str, Any] = {"periods": PeriodsState.from_json, "period": RunPeriod.from_json, "methods": dict}
     return {
         name: readers.get(name, Amount.from_json)(value) if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Rights of PostgreSQL's roles on a ledger: one appends, one reads, and only the owner migrates."""
+"""Rights of PostgreSQL roles on a ledger: one may append, one may read, and only the owner migrates."""
 
 import sqlalchemy as sa
 
@@ -9,19 +9,19 @@ _KNOWN = sa.text("SELECT 1 FROM pg_roles WHERE rolname = :name")
 
 
 def grant(url: object, writer: str | None, reader: str | None) -> list[str]:
-    """Make the tables if they are missing, and give two roles the rights that they need and no others.
+    """Make the tables if they are missing, and give two roles exactly the rights that they need.
 
     Args:
-        url: of the ledger, as the role that owns its tables.
-        writer: of workers: it may append, and neither change, delete nor truncate a record.
-        reader: of auditors.
+        url: URL of the ledger, for the role that owns its tables.
+        writer: role of workers, which may append, but not change, delete or truncate records.
+        reader: role of auditors.
 
     Returns:
         The statements that were run.
 
     Raises:
-        InvalidInput: no PostgreSQL, or a role that is not there.
-        Unavailable: the database does not answer, or this role may not give rights.
+        InvalidInput: not PostgreSQL, or a role that does not exist.
+        Unavailable: the database does not answer, or this role may not grant rights.
     """
     database = connect(url, create=True)
     try:

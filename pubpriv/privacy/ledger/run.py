@@ -1,4 +1,4 @@
-"""One run in a ledger: a dataset and a release id, from its first hold to its close."""
+"""One run in a ledger, identified by dataset and release id, from its hold to its close."""
 
 import json
 import secrets
@@ -22,23 +22,23 @@ from pubpriv.privacy.ledger.records import Record, RunState, charge_key, share_o
 from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable, kind_of
 
 _LEASE = timedelta(minutes=10)
-"""How long an attempt at a charged question is expected to take; shown to readers, enforced by no clock."""
+"""Expected time of an attempt at a charged question; only shown, never enforced."""
 
 _LONGEST_LABEL = 300
-"""Characters of a label."""
+"""Longest label, in characters."""
 
 
 class LedgerRun:
-    """A run of one dataset, under its release id; every method is one committed transaction, or nothing happened.
+    """A run of one dataset under its release id; each method is one transaction, which is committed or has no effect.
 
     Args:
-        access: to the ledger.
-        asked: makes the event of a stored question again; None where it does not know the question.
-        dataset: its name.
-        release_id: of the run.
+        access: transactions of the ledger.
+        asked: computes the event of a stored question again; returns None for an unknown question.
+        dataset: name of the dataset.
+        release_id: release id of the run.
 
     Raises:
-        InvalidInput: a bad name.
+        InvalidInput: an invalid name.
     """
 
     def __init__(self, access: Access, asked: Callable[[Any], Asked | None], dataset: str, release_id: str) -> None:
@@ -46,32 +46,32 @@ class LedgerRun:
         check_name(release_id, "release id")
         self.dataset, self.release_id = dataset, release_id
         self._access, self._asked = access, asked
-        self._known: dict[str, Charge] = {}  # what charges say, by the digest of their records
+        self._known: dict[str, Charge] = {}  # charges by the digest of their records
 
     @cached_property
     def allotment(self) -> Budget:
-        """The budget that the run was opened with, which never changes."""
+        """The budget with which the run was opened; it never changes."""
         with self._access.reading(self.dataset) as book:
             return book.allotment(self.release_id)
 
     @cached_property
     def _periods(self) -> PeriodTerms | None:
-        """What it is charged against beside the dataset's cap, which never changes once it is open."""
+        """Terms of the dataset's periods, which never change while the run is open."""
         with self._access.reading(self.dataset) as book:
             return book.periods
 
     @cached_property
     def period(self) -> str | None:
-        """Whose rows it asks, which never changes once it is open; None: all rows."""
+        """Period of the run, which never changes after opening; None: all rows."""
         with self._access.reading(self.dataset) as book:
             own = book.run_state(self.release_id).period
             return None if own is None else own.name
 
     def check_period(self, period: str | None) -> None:
-        """Refuse rows of another period than it was opened for; one that is not open takes any.
+        """Refuse rows of another period than the run was opened for; before opening any period is accepted.
 
         Raises:
-            SpecMismatch: it was opened for other rows.
+            SpecMismatch: the run was opened for other rows.
         """
         with self._access.reading(self.dataset) as book:
             if book.find("opened", release_id=self.release_id) is not None:
@@ -85,9 +85,9 @@ class LedgerRun:
             return book.run(self.release_id, self._known)
 
     def begun(self) -> tuple[str, int | None] | None:
-        """Name of the table that it began with, and its number of rows if that is public; None: it did not begin.
+        """Name of the table with which the run began, and its number of rows if that is public.
 
-        Or an earlier version began it, which did not write them down.
+        None if it did not begin, or if an earlier version began it, which did not record the table.
         """
         with self._access.reading(self.dataset) as book:
             return book.begun(self.release_id)
@@ -96,8 +96,8 @@ class LedgerRun:
         """Return the charge under this label, with its answer if there is one; None if nothing was charged.
 
         Raises:
-            InvalidInput: a dataset or a run that is not there, or no label.
-            LedgerViolation: what stands there was not charged by this ledger.
+            InvalidInput: a dataset or a run that does not exist, or an invalid label.
+            LedgerViolation: the stored record is not a charge of this ledger.
         """
         _check_label(label)
         terms = self.allotment, self._access.registered(self.dataset)
@@ -105,13 +105,13 @@ class LedgerRun:
             return book.charge(self.release_id, label, *terms)
 
     def notes(self) -> dict[str, Any]:
-        """Return what its steps made, by label, as it was noted first."""
+        """Return the noted results of steps, by label."""
         with self._access.reading(self.dataset) as book:
             book.opened(self.release_id)
             return book.notes(self.release_id)
 
     def at_work(self) -> tuple[Work, ...]:
-        """Return attempts, while it is open, whose lease is running: somebody may be at work at them."""
+        """Return attempts of an open run whose lease has not run out: somebody may be working on them."""
         with self._access.reading(self.dataset) as book:
             closed = book.run_state(self.release_id).closed
             return () if closed else tuple(work for work in Work.of_run(book, self.release_id) if work.running)
@@ -119,19 +119,19 @@ class LedgerRun:
     # -- from its hold to its close ---------------------------------------------------------------------------
 
     def open(self, allotment: Budget, period: str | None = None) -> None:
-        """Hold the whole allotment; the same id again re-enters the run.
+        """Hold the whole allotment; with an id that exists already, enter that run again.
 
         Args:
-            allotment: of the run.
-            period: whose rows it asks, where the dataset has periods; None: all rows, which counts in every period.
+            allotment: the run's allotment.
+            period: the run's period, if the dataset has periods; None: all rows, which count in every period.
 
         Raises:
             SpecMismatch: the id was opened with another allotment, or for another period.
-            InvalidInput: the allotment's kind cannot be charged to this ledger, or no period of this dataset.
+            InvalidInput: the allotment's kind cannot be charged to this ledger, or not a period of this dataset.
             BudgetExceeded: no room; nothing is held.
         """
         registered = self._access.registered(self.dataset)
-        allotment.hold_on(registered)  # refuses kinds; what is slow in it is worked out before the lock
+        allotment.hold_on(registered)  # refuses wrong kinds; the slow part runs before the lock
         with self._access.locked(self.dataset) as book:
             if book.find("opened", release_id=self.release_id) is not None:
                 known = book.allotment(self.release_id)
@@ -158,14 +158,14 @@ class LedgerRun:
         share: Amount | None,
         table: SizedTable | None = None,
     ) -> Amount:
-        """Bind a run to one configuration of `method` and to its table, and set its share aside; again: the same share.
+        """Bind a run to one configuration of `method` and to its table, and set its share aside; repeatable.
 
         Raises:
-            SpecMismatch: other settings, other public rows, another private table or another number of its rows than
-                the run began with.
+            SpecMismatch: other settings, public rows, private table or number of rows than those with which the run
+                began.
             RunClosed: the run is closed and never began this method.
             BudgetExceeded: less is left than `share`.
-            InvalidInput: a bad name, or a share of nothing.
+            InvalidInput: an invalid name, or a share of zero.
         """
         check_name(method, "method")
         allotment = self.allotment
@@ -209,17 +209,17 @@ class LedgerRun:
     def charge(
         self, label: str, question: Any, event: Event, notes: Mapping[str, Any] = MappingProxyType({})
     ) -> ChargeView:
-        """Pay for one question before it is asked; a charge that stands already is resumed, never recomputed.
+        """Pay for one question before it is asked; an existing charge is resumed, never computed again.
 
         Args:
-            label: of the question.
-            question: as JSON data.
-            event: that it comes to.
-            notes: of what the question was made of: they are kept with the charge, or neither is; see `keep`.
+            label: label of the question.
+            question: question as JSON data.
+            event: event of the question.
+            notes: results on which the question depends, stored in the same transaction as the charge; see `keep`.
 
         Raises:
             Unavailable: see `keep`.
-            BudgetExceeded, RunClosed: and nothing was charged.
+            BudgetExceeded, RunClosed: nothing was charged.
             InvalidInput: the event has no price in the run's or the ledger's currency, or is not the question's.
             LedgerViolation: the charge under this label was not made by this ledger.
         """
@@ -235,7 +235,7 @@ class LedgerRun:
         key = charge_key(self.dataset, self.release_id, label)
         attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + _LEASE).isoformat()}
         allotment, registered = self.allotment, self._access.registered(self.dataset)
-        prices = _priced(event, allotment, registered, periods)  # before the lock is taken
+        prices = _priced(event, allotment, registered, periods)  # before locking
         with self._access.locked(self.dataset) as book:
             stands = book.charge(self.release_id, label, allotment, registered)
             if notes and not book.run_state(self.release_id).closed:
@@ -253,12 +253,12 @@ class LedgerRun:
             return ChargeView(question, None, attempt["attempt"], event)
 
     def publish(self, label: str, attempt: str, answer: Mapping[str, list[int]]) -> dict[str, list[int]]:
-        """Store the answer of a charge unless it has one, and return the one that stands.
+        """Store the answer of a charge unless it has one already; return the stored one.
 
         Raises:
-            InvalidInput: nothing was charged under this label in this run, or the answer is not of the sizes
+            InvalidInput: nothing was charged under this label in this run, or the answer does not have the sizes
                 that were paid for.
-            RunClosed: the run was closed meanwhile and no answer stands: a late draw is dropped.
+            RunClosed: the run was closed meanwhile without an answer: a late answer is dropped.
         """
         _check_label(label)
         with self._access.locked(self.dataset) as book:
@@ -277,12 +277,12 @@ class LedgerRun:
         return stored
 
     def keep(self, notes: Mapping[str, Any]) -> None:
-        """Keep what steps made, by label, unless it is kept: post-processing, which costs nothing.
+        """Store results of steps, by label, unless they are stored already: post-processing, which costs nothing.
 
-        A closed run keeps nothing more.
+        A closed run stores nothing more.
 
         Raises:
-            Unavailable: something else is kept under one of these labels.
+            Unavailable: another result is stored under one of these labels.
         """
         with self._access.locked(self.dataset) as book:
             if not book.run_state(self.release_id).closed:
@@ -301,14 +301,14 @@ class LedgerRun:
                 )
 
     def close(self, reason: str) -> None:
-        """End it: what it held and did not charge returns. A closed run stays closed."""
+        """End the run; the rest of its hold returns. A closed run stays closed."""
         check_text(reason, "reason")
         with self._access.locked(self.dataset) as book:
             if not book.run_state(self.release_id).closed:
                 book.append("closed", {"reason": reason}, self.release_id)
 
     def _remember(self, record: Record, label: str, question: Any, event: Event, prices: Mapping[str, Amount]) -> None:
-        """Keep the line of the bill that a charge made here will be; what is no question is left to be read."""
+        """Keep a charge made here as a line of the bill; if the data is not a question, the record is read later."""
         if isinstance(question, Mapping) and isinstance(question.get("type"), str):
             paid = prices["price_run"], prices["price_ledger"]
             line = Charge(label, kind_of(question), *paid, event=event, at=record.at, user=record.user, answered=False)
@@ -323,7 +323,7 @@ def _check_same_period(run: RunState, period: str | None, release_id: str) -> No
 
 
 def _held_in_period(book: Book, allotment: Budget, period: str | None) -> dict[str, Any]:
-    """What a run says of its period when it is opened."""
+    """The part of an `opened` record about the run's period."""
     terms = book.periods
     if terms is None:
         if period is not None:
@@ -339,7 +339,7 @@ def _held_in_period(book: Book, allotment: Budget, period: str | None) -> dict[s
 def _priced(
     event: Event, allotment: Budget, registered: Budget, periods: PeriodTerms | None
 ) -> "dict[str, Amount] | InvalidInput":
-    """The prices of an event in all currencies, or why there are none."""
+    """The prices of an event in all currencies, or an error if it has none."""
     own = {} if periods is None else {"price_period": periods.budget}
     try:
         budgets = {"price_run": allotment, "price_ledger": registered, **own}
@@ -369,11 +369,11 @@ def _checked(answer: Mapping[str, list[int]], event: Event, label: str) -> dict[
 def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -> str:
     old, new = json.loads(known["configuration"]), json.loads(configuration)
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    if names:  # first, for other columns are also other public rows
+    if names:  # first, because other columns also mean other public rows
         return ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names)
     return "another budget" if known["public_sha256"] == public_sha256 else "the public rows differ"
 
 
 def _check_label(label: object) -> None:
-    """Refuse what is no label of a question or a step; see `check_text`."""
+    """Refuse an invalid label of a question or a step; see `check_text`."""
     check_text(label, "label", _LONGEST_LABEL)

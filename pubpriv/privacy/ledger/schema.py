@@ -1,4 +1,4 @@
-"""Tables of the ledger as statements see them; `migrations` makes them."""
+"""Tables of the ledger for SQLAlchemy statements; `migrations` makes the tables."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -38,10 +38,10 @@ _NEWEST_OF = (
 )
 
 OPEN_RUNS = sa.text(f"SELECT r.* FROM ({_NOT_CLOSED}) n {_NEWEST_OF}")  # noqa: S608
-"""The newest record of each run that was opened and not closed, in the order of their opening."""
+"""The newest record of each open run, in the order of opening."""
 
 NEWEST_RUNS = sa.text(f"SELECT r.* FROM ({_LAST}) n {_NEWEST_OF}")  # noqa: S608
-"""The newest record of each of the runs that were opened last, in the order of their opening."""
+"""The newest record of each of the :most runs that were opened last, in the order of opening."""
 
 NEWEST_OPENED = sa.text(
     "SELECT * FROM (SELECT * FROM records WHERE dataset = :dataset AND kind = 'opened' "
@@ -51,15 +51,15 @@ NEWEST_OPENED = sa.text(
 
 
 def is_kind(kind: str) -> sa.ColumnElement[bool]:
-    """Return the kind, written into the statement: partial indexes are used for literals only."""
+    """Compare the kind with a literal: partial indexes are not used for bound parameters."""
     return records.c.kind == sa.bindparam(None, kind, sa.Text, literal_execute=True)
 
 
 @cache
 def newest(*columns: str, kind: str | None = None) -> sa.Select[Any]:
-    """Select the newest record of :dataset of a kind, where these columns are as bound by their names.
+    """Select the newest record of :dataset and a kind, in which these columns equal the parameters of their names.
 
-    Each statement is made once: making it takes SQLAlchemy five times as long as running it.
+    Statements are cached: making one takes SQLAlchemy five times as long as running it.
     """
     where = [records.c[name] == sa.bindparam(name) for name in ("dataset", *columns)]
     if kind is not None:
@@ -73,11 +73,11 @@ NOTED = sa.select(records).where(
     is_kind("noted"),
     sa.func.substr(records.c.body, 1, sa.bindparam("length")) == sa.bindparam("start"),
 )
-"""Notes of a run whose bodies begin with :start, of :length characters."""
+"""Notes of a run whose bodies begin with :start, which has :length characters."""
 
 DATASET = sa.select(datasets.c.name).where(datasets.c.name == sa.bindparam("name"))
 LOCKED_DATASET = DATASET.with_for_update()
-"""A dataset by its :name, as it stands or held until the transaction ends."""
+"""A dataset by its :name, without and with a lock until the transaction ends."""
 
 _INSERT = sa.insert(records)
 
@@ -88,17 +88,17 @@ def insert(connection: sa.Connection, rows: Sequence[tuple[Record, str]]) -> Non
 
 
 def record_of(row: Any) -> tuple[Record, str]:
-    """Return a row as a record, and the hash that is stored beside it."""
+    """Convert a row to a record and its stored hash."""
     values = dict(row._mapping)
     stored = values.pop("hash")
     return Record(**values), stored
 
 
 def whole(row: Any) -> Record:
-    """Return a row as a record, if it still has the hash that it was stored with.
+    """Convert a row to a record, after checking that it still has its stored hash.
 
     Raises:
-        LedgerViolation: somebody changed it.
+        LedgerViolation: somebody changed the record.
     """
     record, stored = record_of(row)
     if record.digest() != stored:

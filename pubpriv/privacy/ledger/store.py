@@ -1,4 +1,4 @@
-"""The ledger as its users call it: every method is one committed transaction, or nothing happened."""
+"""The ledger's public interface: each method is one transaction, which is committed or has no effect."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -32,23 +32,23 @@ class Ledger:
 
     @staticmethod
     def asked(question: Any) -> Asked | None:  # noqa: ARG004 - see `pubpriv.Ledger`
-        """Return the event and sizes of a stored question: the ledger alone reads questions as data, knowing none."""
+        """Return the event and sizes of a stored question; this base class knows no questions and returns None."""
         return None
 
     @classmethod
     def open(cls, url: str, create: bool = True, witness: str | Path | None = None) -> Self:
-        """Return the ledger at `url`, migrated forwards if it is older.
+        """Open the ledger at `url`, and migrate it if it is older.
 
         Args:
             url: `sqlite:///PATH`, or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (a database of its own).
-            create: make an empty one if there is none; otherwise that is an error.
+            create: make an empty ledger if there is none; otherwise that is an error.
             witness: an export of this ledger (`export`), kept elsewhere; default: the file that
-                `PUBPRIV_LEDGER_WITNESS` names, if it names one. Datasets of which the ledger lacks some of it,
-                because an older copy was restored, open for reading only: what was charged meanwhile would be
-                spent twice. Of the others, the balance is followed from the witness's end before anything is added.
+                `PUBPRIV_LEDGER_WITNESS` names, if any. If the ledger lacks records that the witness has of a dataset,
+                because an older copy was restored, that dataset is open for reading only: otherwise its budget could
+                be spent twice. For other datasets, records after the witness's end are checked before one is added.
 
         Raises:
-            InvalidInput: not a ledger URL, none there and `create` is false, or no export at `witness`.
+            InvalidInput: not a ledger URL, no ledger there and `create` is false, or no export at `witness`.
             Unavailable: it cannot be read or written now.
         """
         witness = witness or witness_of_environment()
@@ -64,24 +64,24 @@ class Ledger:
 
     @property
     def url(self) -> str:
-        """Where it is, without a password."""
+        """URL of the ledger, without a password."""
         return self._access.url
 
     @property
     def reference(self) -> str:
-        """How a task finds this ledger; another process finds the password where `ledger.urls` says."""
+        """Reference by which a task opens this ledger; another process finds the password as in `ledger.urls`."""
         return self.url
 
     @property
     def read_only(self) -> Mapping[str, str]:
         """Datasets to which nothing can be charged, and why: the ledger lacks records that a witness has.
 
-        Or it lacks triggers that keep it append-only; then no dataset can be charged.
+        If it lacks triggers that keep it append-only, no dataset can be charged.
         """
         return self._access.read_only
 
     def check_complete(self) -> None:
-        """Raise why a dataset is open for reading only, if one is.
+        """Raise an error if any dataset is open for reading only.
 
         Raises:
             LedgerViolation: the ledger lacks records that its witness has, or triggers.
@@ -92,7 +92,7 @@ class Ledger:
             raise LedgerViolation(reason)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._access.database.close()
 
     def __enter__(self) -> Self:
@@ -106,14 +106,14 @@ class Ledger:
         return self._access.datasets()
 
     def run(self, dataset: str, release_id: str) -> LedgerRun:
-        """Return the run of `dataset` under `release_id`, whether it was opened yet or not.
+        """Return the run of `dataset` under `release_id`, which need not be open yet.
 
         Raises:
-            InvalidInput: a bad name.
+            InvalidInput: an invalid name.
         """
         return LedgerRun(self._access, self.asked, dataset, release_id)
 
-    # -- what a dataset may spend ----------------------------------------------------------------------------
+    # -- terms of a dataset -------------------------------------------------------------------------------
 
     def register(
         self,
@@ -127,26 +127,26 @@ class Ledger:
         persons: int | None = None,
         periods: PeriodTerms | None = None,
     ) -> None:
-        """Give `dataset` a budget that all its snapshots share; again with the same budget: nothing happens.
+        """Register `dataset` with a budget that all its snapshots share; the same call again has no effect.
 
         Args:
-            dataset: its name, letters, digits and `._:-`.
+            dataset: name of letters, digits and `._:-`.
             budget: the cap, or its text (`zcdp:2`), kept forever; its kind is the ledger's currency for this dataset.
             table: a private table of this dataset; more may be declared by calling again.
             unit: what one record stands for, in words (`one patient`).
-            raise_: a higher cap is meant; needs `reason`.
+            raise_: `budget` is a higher cap; needs `reason`.
             reason: recorded with a raised cap.
-            person: id column or columns, where all rows of a person are protected together; said once, it holds for
-                ever. None: each row by itself, or as it is registered.
-            persons: how many persons there are, if that may be public: nothing checks it. A table's own count is
-                private, and stays so if it is not given here.
-            periods: where the table grows: what each period may give away. None: as it is registered.
+            person: id column or columns, if all rows of a person are protected together; this never changes. None:
+                each row by itself, or as registered.
+            persons: number of persons, if it may be public; nothing checks it. A table's own count is private, and
+                stays private if it is not given here.
+            periods: terms of periods, if the table grows. None: as registered.
 
         Raises:
-            SpecMismatch: another budget or unit without `raise_`, or a table of another dataset; a dataset of rows that
-                is to become one of persons, or back; other periods.
-            InvalidInput: a bad name, another kind of budget, a raise without a reason; id columns among those of the
-                table; periods that do not fit the budget (`period_terms.agreed`), or runs are open without any.
+            SpecMismatch: another budget or unit without `raise_`, or a table of another dataset; a change of the unit
+                between rows and persons; other periods.
+            InvalidInput: an invalid name, another kind of budget, a raise without a reason; id columns among those of
+                the table; periods that do not fit the budget (`period_terms.agreed`), or open runs without a period.
             BudgetExceeded: the cap would fall below what is spent and held.
         """
         check_name(dataset, "dataset")
@@ -182,28 +182,28 @@ class Ledger:
                 declare(book, table)
 
     def bind(self, dataset: str, table: TableIdentity) -> None:
-        """Check that `table` is a declared table of `dataset`; a dataset that has none yet takes this one.
+        """Check that `table` is a declared table of `dataset`; if none is declared yet, declare this one.
 
         Raises:
-            SpecMismatch: a table, or columns, that were not declared, or a table of another dataset.
+            SpecMismatch: a table or columns that were not declared, or a table of another dataset.
         """
         with self._access.reading(dataset) as book:
             if book.tables():
                 check_declared(book, table, self.url)
                 return
         with self._access.locked(dataset, tables=True) as book:
-            if not book.tables():  # nobody was quicker
+            if not book.tables():  # not declared meanwhile
                 declare(book, table)
                 return
             check_declared(book, table, self.url)
 
     def check_declared(self, dataset: str, table: TableIdentity, first: bool = False) -> bool:
-        """Check that `table` is a declared table of `dataset`, and declare nothing. Raises as `bind` does.
+        """Check that `table` is a declared table of `dataset`, without declaring it. Raises as `bind` does.
 
         Args:
-            dataset: its name.
-            table: of which nothing but its name may be known.
-            first: where nothing is declared yet, any table will do that is not another dataset's.
+            dataset: name of the dataset.
+            table: the table, perhaps known only by name.
+            first: if no table is declared yet, accept any that does not belong to another dataset.
 
         Returns:
             Whether the dataset declares any table.
@@ -213,17 +213,17 @@ class Ledger:
             return bool(book.tables())
 
     def person(self, dataset: str) -> PersonTerms | None:
-        """Return whose rows are protected together, as it is registered; None: each row by itself."""
+        """Return the registered terms if the unit is a person; None: the unit is a row."""
         with self._access.reading(dataset) as book:
             return book.person
 
     def periods(self, dataset: str) -> PeriodTerms | None:
-        """Return what is asked period by period, each with a cap of its own; None: the dataset has no periods."""
+        """Return the terms of the dataset's periods; None: it has no periods."""
         with self._access.reading(dataset) as book:
             return book.periods
 
     def refuse_to_count(self, uri: str) -> None:
-        """Refuse to say how many rows a table has, where that is private.
+        """Refuse to count the rows of a table if their number is private.
 
         Raises:
             InvalidInput: it shares files with a table of a dataset whose unit is a person.
@@ -237,10 +237,10 @@ class Ledger:
             )
 
     def refuse_private(self, *public: str) -> None:
-        """Refuse public files that could be those of a private table, whichever dataset it was declared for.
+        """Refuse public files that could belong to a private table of any dataset.
 
         Args:
-            public: names of files, folders or globs; nothing in them is looked at.
+            public: names of files, folders or globs, which are not opened.
 
         Raises:
             InvalidInput: one of them shares a file with a private table, or could.
@@ -255,32 +255,32 @@ class Ledger:
                         "and look whether the two were given the wrong way round"
                     )
 
-    # -- what it spent -------------------------------------------------------------------------------------------
+    # -- spending -------------------------------------------------------------------------------------------
 
     def balance(self, dataset: str) -> Balance:
-        """Return what is spent, held and left."""
+        """Return the amounts spent, held and left."""
         with self._access.reading(dataset) as book:
             return book.balance()
 
     def outlook(self, dataset: str) -> Outlook:
-        """Return the balance, what one more run like the last costs, how many fit, who is at work, who spent most."""
+        """Return the balance, how many more runs like the last fit, who is at work, and who spent most."""
         with self._access.reading(dataset) as book:
             return Outlook.of(book)
 
     def fitting(self, dataset: str, allotment: Budget) -> int:
-        """Return how many runs with this allotment could be opened now, none of them closed before the next.
+        """Return how many runs with this allotment could be opened now, if none is closed before the next.
 
-        Where the dataset has periods: in periods that have room each.
+        If the dataset has periods, each of the runs is assumed to be in a period with room.
 
         Raises:
-            InvalidInput: an allotment of a kind that the dataset's budget does not take.
+            InvalidInput: an allotment of a kind that cannot be charged to the dataset's budget.
         """
         with self._access.reading(dataset) as book:
             state = book.known_state()
             return allotment.how_many(book.registered, state.cap, state.remaining)
 
     def fitting_in(self, dataset: str, allotment: Budget, period: str | None) -> int:
-        """Return how many such runs could be opened now for one period; None: for all rows, which count in every one.
+        """Return how many such runs could be opened now for one period; None: for all rows, which count in all periods.
 
         Raises:
             InvalidInput: see `fitting`.
@@ -299,19 +299,19 @@ class Ledger:
             return [book.run(str(record.release_id)) for record in book.all("opened")]
 
     def past(self, dataset: str, most: int) -> Past:
-        """Return the newest runs of a dataset, and what those before them spent in sum."""
+        """Return the newest runs of a dataset, and the total that earlier runs spent."""
         with self._access.reading(dataset) as book:
             return Past.of(book, most)
 
     def ended(self, dataset: str, release_ids: Collection[str]) -> dict[str, bool]:
-        """Return of each of these runs that was ever opened whether it was closed."""
+        """Return for each of these runs whether it is closed; runs that were never opened are left out."""
         with self._access.reading(dataset) as book:
             return ended(book, release_ids)
 
     def newest_start(
         self, dataset: str, method: str, wanted: Callable[[str], bool]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Release id and settings of the newest run of a method whose id is wanted; None if there is none."""
+        """Return release id and settings of the newest run of a method whose id is wanted; None if there is none."""
         with self._access.reading(dataset) as book:
             return newest_start(book, method, wanted)
 
@@ -321,16 +321,16 @@ class Ledger:
             return book.all()
 
     def verify(self, dataset: str, expected_head: str | None = None, since: Checkpoint | None = None) -> Summary:
-        """Replay every record and compare chain, balances, prices, and events with the questions they are of.
+        """Replay every record and check the chain, balances, prices, and that events match their questions.
 
         Args:
-            dataset: whose records.
-            expected_head: a chain head kept outside the ledger (model files carry one). Without one, records
+            dataset: name of the dataset.
+            expected_head: a chain head kept outside the ledger (model files contain one). Without one, records
                 missing at the very end cannot be noticed.
-            since: a checkpoint of an earlier call that is trusted: only what follows is read.
+            since: a trusted checkpoint of an earlier call: only later records are read.
 
         Returns:
-            What the records come to.
+            The summary of the records.
 
         Raises:
             LedgerViolation: the first record that does not follow from those before it, or `expected_head` is
@@ -345,47 +345,47 @@ class Ledger:
         """Write the auditor's bundle of some datasets, or of all; it replaces an older export of the same ledger.
 
         Args:
-            path: of the bundle.
-            datasets: which; default: all.
-            after: an export of this ledger, of which only what came later is written; all datasets then.
+            path: path of the bundle.
+            datasets: names; default: all.
+            after: an export of this ledger: only later records are written, for all datasets.
 
         Returns:
-            Where each chain ends.
+            The end of each chain.
 
         Raises:
-            InvalidInput: an unknown dataset, or something else is at `path`, or an export of more datasets, or one
-                that continues another than `after`.
-            LedgerViolation: the export at `path`, or `after`, has records that this ledger has not.
+            InvalidInput: an unknown dataset; or the file at `path` is not an export, has more datasets, or continues
+                another export than `after`.
+            LedgerViolation: the export at `path`, or `after`, has records that this ledger does not have.
             Unavailable: it cannot be written.
         """
         return _custody.export(self._access, path, datasets, after)
 
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
-        """Return what the ledger lacks of an export that ended there, in words, by dataset; empty if it has it all."""
+        """Describe by dataset what the ledger lacks of an export with these ends; empty if it has all records."""
         return self._access.lacks(ends)
 
     def restore(self, path: Path, datasets: Sequence[str] = (), after: Sequence[Path] = ()) -> dict[str, int]:
-        """Append what a bundle has and this ledger lacks: an older copy catches up, an empty ledger is filled.
+        """Append the records that a bundle has and this ledger lacks: completes an older copy or fills an empty ledger.
 
         Args:
-            path: an export; every record of it is checked first.
-            datasets: which; default: all.
+            path: an export; all its records are checked first.
+            datasets: names; default: all.
             after: the exports that it continues, oldest first.
 
         Returns:
-            How many records were appended, by dataset.
+            Number of appended records, by dataset.
 
         Raises:
-            InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger's own records are others.
+            InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger has other records.
         """
         return _custody.restore(self._access, self.asked, path, datasets, after)
 
     # -- books that are closed, and go on in another ledger ------------------------------------------------------
 
     def carry_on(self, new: "Ledger", archive: Path) -> dict[str, int]:
-        """Close these books, keep all of them in `archive`, and go on in `new`; see `succession.carry_on`."""
+        """Close these books, export them to `archive`, and continue them in `new`; see `succession.carry_on`."""
         return _succession.carry_on(self._access, new._access, archive, self.asked)
 
     def check_carried(self, archive: Path) -> dict[str, int]:
-        """Compare what these books begin with, with what those of `archive` come to; see `succession.check`."""
+        """Compare the first records of these books with the books in `archive`; see `succession.check`."""
         return _succession.check(self._access, archive, self.asked)

@@ -1,4 +1,4 @@
-"""What a replay comes to, and where it stopped, for one that goes on from there."""
+"""The result of a replay, and a checkpoint from which a later replay continues."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,24 +9,24 @@ from pubpriv.privacy.ledger.records import DatasetState
 from pubpriv.privacy.units import to_text
 
 _NAMED = 5
-"""Types of questions that are named where they could not be checked."""
+"""Largest number of types of unchecked questions that are named."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a chain that holds comes to.
+    """The result of replaying a valid chain.
 
     Attributes:
-        records, charges, answers: how many.
+        records, charges, answers: their numbers.
         head: hash of the newest record.
-        budget: the one first registered, whose currency the state is in.
+        budget: the first registered budget, whose currency the state has.
         state: cap, spent and held.
-        recomputed: charges whose event was made again from the stored question, and was the same.
-        unknown: types of questions whose events could not be made again, with their numbers of charges: they
-            are unchecked. All of them, where nothing was brought to make events with.
-        carried: what was spent in the books that these carry on, as these say; None: they carry on none.
-        trusted: records before a checkpoint, which were not read again; 0: all were.
-        memory: what goes on from here needs to know, as JSON data; see `Checkpoint`.
+        recomputed: number of charges whose event was computed again from the stored question, and was the same.
+        unknown: types of questions whose events could not be computed again, with their numbers of charges: they
+            are unchecked. All types, if no function was given to compute events.
+        carried: amount spent in earlier books, as these books state it; None: they continue none.
+        trusted: number of records before a checkpoint, which were not read again; 0: all were read.
+        memory: JSON data for continuing from here; see `Checkpoint`.
     """
 
     records: int
@@ -43,7 +43,7 @@ class Summary:
 
     @property
     def unchecked(self) -> str:
-        """What was not checked, in words; empty if all was."""
+        """Sentences on what was not checked; empty if everything was."""
         return "; ".join(filter(None, (self._before, self._of_unknown_types)))
 
     @property
@@ -67,10 +67,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a replay came to: one that trusts it goes on from there.
+    """State at the end of a replay, from which a later replay that trusts it continues.
 
     Attributes:
-        records: how many were replayed.
+        records: number of replayed records.
         head: hash of the last of them.
         memory: JSON data: the balance, open runs with their charges, names of closed runs, and counts.
     """
@@ -81,5 +81,5 @@ class Checkpoint:
 
     @classmethod
     def of(cls, summary: Summary) -> "Checkpoint":
-        """Stop after the records that a summary is of."""
+        """Make the checkpoint at the end of the records of a summary."""
         return cls(summary.records, summary.head, summary.memory)

@@ -1,4 +1,4 @@
-"""Terms on which a dataset is registered beside its budget: whose privacy is protected."""
+"""Terms of a dataset about its privacy unit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.privacy.ledger._names import check_text
 
 ONE_RECORD, ONE_PERSON = "one record", "one person"
-"""Units of datasets that were registered without words of their own."""
+"""Default units, for datasets registered without a text."""
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class PersonTerms:
     """All rows of a person are protected together.
 
     Attributes:
-        columns: id columns of the dataset's tables; their values together name a person.
-        persons: how many persons there are, as the owner declared it: public from then on; None: not declared.
+        columns: id columns of the dataset's tables; their values together identify a person.
+        persons: number of persons as declared by the owner, and therefore public; None: not declared.
 
     Raises:
-        InvalidInput: no columns, or no positive number.
+        InvalidInput: no columns, or not a positive number.
     """
 
     columns: tuple[str, ...]
@@ -36,28 +36,28 @@ class PersonTerms:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "PersonTerms | None":
-        """Read the terms off the record that registers a dataset or raises its cap; None: its unit is a row."""
+        """Read the terms from a record that registers a dataset or raises its cap; None: its unit is a row."""
         return cls(tuple(body["person"]), body["persons"]) if "person" in body else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a record holds."""
+        """Return the terms as stored in a record."""
         return {"person": list(self.columns), "persons": self.persons}
 
     def described(self) -> str:
-        """Say it within a sentence: `one person, known by patient_id`."""
+        """Describe the unit within a sentence: `one person, known by patient_id`."""
         return f"one person, known by {', '.join(self.columns)}"
 
 
 def check_same_unit(dataset: str, known: PersonTerms | None, asked: PersonTerms | None) -> None:
-    """Refuse to change whose privacy a registered dataset protects.
+    """Refuse to change the privacy unit of a registered dataset.
 
     Args:
-        dataset: its name.
-        known: as registered.
-        asked: named now; None: nothing was said of persons.
+        dataset: name of the dataset.
+        known: registered terms.
+        asked: requested terms; None: no request about persons.
 
     Raises:
-        SpecMismatch: it is another unit, or another number of persons.
+        SpecMismatch: another unit, or another number of persons.
     """
     if asked is None or asked == known or (known and asked == PersonTerms(known.columns)):
         return
@@ -75,5 +75,5 @@ def check_same_unit(dataset: str, known: PersonTerms | None, asked: PersonTerms 
 
 
 def person_columns_of(terms: PersonTerms | None) -> tuple[str, ...]:
-    """Return id columns; none where the unit is a row."""
+    """Return the id columns; () if the unit is a row."""
     return () if terms is None else terms.columns

@@ -1,4 +1,4 @@
-"""Data as the text that a ledger stores and hashes: one text per value, and quick where it is long."""
+"""Serialise data to the text that a ledger stores and hashes: one text per value, fast for long ones."""
 
 import json
 from contextlib import suppress
@@ -17,10 +17,10 @@ def canonical(data: Any) -> str:
 
 
 def _numbers_text(data: Any) -> str:
-    """`canonical(data)` of lists of numbers, which a float may differ from in how it writes its exponent.
+    """`canonical(data)` for lists of numbers, except that exponents of floats may be written differently.
 
-    They are most of what is written, and this is twenty times as quick. A number that is not finite, or of more than
-    64 bits, is for `canonical`, as is all else.
+    Most text consists of such lists, and this is twenty times as fast. Numbers that are not finite, or have more than
+    64 bits, and all other data, are left to `canonical`.
     """
     try:
         text = orjson.dumps(data)
@@ -30,8 +30,8 @@ def _numbers_text(data: Any) -> str:
 
 
 def escaped(columns: dict[str, Any]) -> bytes:
-    """Return `canonical(columns)` of texts and integers, to the byte: bodies are up to megabytes long."""
-    with suppress(TypeError):  # what only somebody else wrote there: half a character, an integer of more than 64 bits
+    """Return `canonical(columns)` for texts and integers, byte for byte but faster: bodies are up to megabytes long."""
+    with suppress(TypeError):  # foreign records only: half a surrogate, more than 64 bits
         text = orjson.dumps(columns, option=orjson.OPT_SORT_KEYS)
         if text.isascii() and b"\x7f" not in text:
             return text
@@ -39,7 +39,7 @@ def escaped(columns: dict[str, Any]) -> bytes:
 
 
 def body_text(facts: Any) -> str:
-    """Return `canonical(facts)`, in which an object that occurs several times, as a frame does, is written once."""
+    """Return `canonical(facts)`; an object that occurs several times, such as a frame, is serialised only once."""
     known: dict[int, str] = {}
 
     def text(data: Any) -> str:

@@ -1,8 +1,8 @@
-"""Where a ledger is, and how that is shown without its password.
+"""URLs of ledgers, and their form without a password.
 
-A password never leaves this module but into the driver: messages, handles, flow parameters and logs carry the URL
-without it. Another process finds the password where `PUBPRIV_LEDGER` has the same URL, or where PostgreSQL's
-own clients look (`PGPASSWORD`, a password file).
+A password leaves this module only for the driver: messages, handles, flow parameters and logs have the URL without
+it. Another process finds the password in `PUBPRIV_LEDGER`, if it has the same URL, or where PostgreSQL's own clients
+look (`PGPASSWORD`, a password file).
 """
 
 import os
@@ -25,21 +25,21 @@ _SETTINGS = frozenset(
     | {"gssencmode", "channel_binding", "target_session_attrs", "application_name", "connect_timeout"}
     | {"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"}
 )
-"""What may follow the question mark: libpq's settings that hold no secret and change no meaning."""
+"""Settings allowed after the question mark: those of libpq that are not secret and change no meaning."""
 
-# by URL without password, for handles that are opened in the process that knew the password
+# passwords by URL without password, for handles that are opened in a process that knows the password
 _passwords: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
 class Address:
-    """A ledger URL, understood.
+    """A parsed ledger URL.
 
     Attributes:
-        kind: of the database.
-        shown: the URL without a password; `Ledger.open` takes it in any process that can find the password.
+        kind: kind of database.
+        shown: the URL without a password; `Ledger.open` accepts it in any process that can find the password.
         path: the file of an SQLite ledger.
-        url: for the driver; None for SQLite. Its text hides the password.
+        url: URL for the driver; None for SQLite. Its text hides the password.
     """
 
     kind: Literal["sqlite", "postgresql"]
@@ -48,20 +48,20 @@ class Address:
     url: sa.URL | None = None
 
     def carries_password(self, url: str) -> bool:
-        """Return whether `url`, which was understood as this, has a password in it."""
+        """Return whether `url`, from which this address was parsed, contains a password."""
         return self.url is not None and sa.make_url(url).password is not None
 
     def masked(self, text: str) -> str:
-        """Return `text` without the password, whoever quoted it."""
+        """Return `text` with the password removed, wherever it was quoted."""
         password = self.url.password if self.url is not None else None
         return text.replace(str(password), "***") if password else text
 
 
 def understand(url: object) -> Address:
-    """Return the address that `url` writes.
+    """Parse a ledger URL.
 
     Raises:
-        InvalidInput: it writes none; the message shows nothing that may be a password.
+        InvalidInput: not such a URL; the message shows nothing that may be a password.
     """
     if not isinstance(url, str) or "\0" in url:
         raise InvalidInput(f"{_GRAMMAR}, and a text")
@@ -75,7 +75,7 @@ def understand(url: object) -> Address:
 
 
 def without_password(url: str) -> str:
-    """Return what may be shown, stored and handed on; the password is remembered for this process."""
+    """Return the URL in the form that may be shown, stored and passed on; this process remembers the password."""
     address = understand(url)
     return url if address.kind == "sqlite" else address.shown
 
@@ -90,12 +90,12 @@ def _postgresql(url: str) -> Address:
 
 
 def _bare(url: sa.URL) -> sa.URL:
-    """`url` without a password (`URL.set` takes None for "as it was")."""
+    """`url` without a password (with `URL.set`, None would mean "unchanged")."""
     return sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
 
 
 def _shown(url: sa.URL) -> str:
-    """`url` as people write it: without a password, and without the driver's name."""
+    """`url` as users write it: without a password, and without the driver's name."""
     return _bare(url).set(drivername="postgresql").render_as_string()
 
 

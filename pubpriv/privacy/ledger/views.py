@@ -1,7 +1,4 @@
-"""What the ledger shows: frozen views of a charge, a run and a balance, and how a run's bill is read off its records.
-
-And what the ledger asks of a table.
-"""
+"""Frozen views of a charge, a run and a balance; reading a run's bill from its records; protocols of tables."""
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +15,11 @@ from pubpriv.privacy.units import DELTA_UNIT, UNIT, to_text
 
 
 class TableIdentity(Protocol):
-    """What the ledger knows of a private table."""
+    """The parts of a private table that the ledger knows."""
 
     @property
     def uri(self) -> str:
-        """Where it is configured to be."""
+        """Its configured location."""
 
     @property
     def source_columns(self) -> tuple[str, ...]:
@@ -31,7 +28,7 @@ class TableIdentity(Protocol):
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table by its name and columns, which was not looked at."""
+    """A table given by name and columns, which was not opened."""
 
     uri: str
     source_columns: tuple[str, ...] = ()
@@ -39,21 +36,21 @@ class NamedTable:
 
 
 class SizedTable(TableIdentity, Protocol):
-    """A private table with its number of rows, where that is public."""
+    """A private table with its number of rows, if that is public."""
 
     @property
     def n_rows(self) -> int | None:
-        """How many; None where that is private."""
+        """Number of rows; None if it is private."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a stored question comes to: the event it must have been charged as, and the sizes its answer must have.
+    """Facts computed from a stored question: the event as which it must be charged, and the sizes of its answer.
 
     Attributes:
-        event, sizes: of the question.
-        per_person: it protects all rows of a person together.
-        period: whose rows it is asked of; None: all.
+        event, sizes: event, and sizes of the parts of the answer.
+        per_person: whether the question protects all rows of a person together.
+        period: period whose rows it asks; None: all rows.
     """
 
     event: Event
@@ -64,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class ChargeView:
-    """A charge as the ledger has it: what was asked, what it was charged as, and the answer if there is one."""
+    """A charge in the ledger: the question, its event, and the answer if there is one."""
 
     question: Any
     answer: dict[str, list[int]] | None
@@ -87,7 +84,7 @@ class Charge:
 
     @classmethod
     def of(cls, record: Record, known: MutableMapping[str, "Charge"]) -> "Charge":
-        """Read a line of a bill off its record, as if it were not answered; `known` is that of `RunView.of`.
+        """Read a line of a bill from its record, without its answer; `known` as in `RunView.of`.
 
         Raises:
             LedgerViolation: the record cannot be read.
@@ -109,7 +106,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as the ledger has it; `head` is the hash of its newest answer, or of its opening if there is none."""
+    """A run in the ledger; `head` is the hash of its newest answer, or of its opening if there is none."""
 
     release_id: str
     allotment: Budget
@@ -120,22 +117,22 @@ class RunView:
     head: str
 
     BILLED: ClassVar = ("opened", "started", "charged", "published")
-    """Kinds of records that a bill is made of."""
+    """Kinds of records that are needed for a bill."""
 
     @classmethod
     def of(
         cls, records: Sequence[Record], state: RunState | None, known: MutableMapping[str, Charge] | None = None
     ) -> "RunView":
-        """Read a run with its bill off its records.
+        """Read a run with its bill from its records.
 
         Args:
-            records: of the run, the one that opened it first; those of `BILLED` kinds are enough.
-            state: after its last record.
-            known: lines by the digest of the charge's record. What is there is not read again: bodies hold questions,
-                which are long, and a digest, worked out anew from what was read, says that the record is the same.
+            records: records of the run, beginning with `opened`; those of `BILLED` kinds are enough.
+            state: state after its last record.
+            known: lines by the digest of the charge's record, which are not parsed again: bodies contain questions,
+                which are long, and the digest, computed again from the row, shows that the record is the same.
 
         Raises:
-            LedgerViolation: a record that cannot be read, or that is not of a run which was opened.
+            LedgerViolation: a record that cannot be read, or of a run that was never opened.
         """
         opened = records[0]
         if opened.kind != "opened" or state is None:
@@ -161,7 +158,7 @@ class RunView:
 
     @classmethod
     def all_of(cls, records: Iterable[Record]) -> "list[RunView]":
-        """Read all runs off their records, in the order in which they were opened.
+        """Read all runs from their records, in the order in which they were opened.
 
         Args:
             records: all records of a dataset, or of one of its runs, oldest first.
@@ -177,7 +174,7 @@ class RunView:
 
 
 def spent_before(records: Iterable[Record]) -> int:
-    """Return how much of the ledger's units was spent in the books that these carry on, by record, oldest first."""
+    """Return the amount spent in earlier books, in the ledger's units, from records, oldest first."""
     for record in records:
         if record.kind == "carried":
             return states_of(record.state)[0].spent.main
@@ -191,15 +188,15 @@ class Balance:
     """A dataset's account: amounts in the units of `budget` (epsilon, rho, or mu^2 with failure terms).
 
     Attributes:
-        dataset, unit: its name, and what one record stands for.
-        budget: the cap as it was promised last.
+        dataset, unit: name of the dataset, and what one record stands for.
+        budget: the newest promised cap.
         state: cap, spent and held.
-        open_runs: what each open run still holds.
+        open_runs: amount that each open run still holds.
         tables: declared tables, uri and columns.
         chain_head: hash of the newest record.
-        person: whose rows are protected together; None: each row by itself.
-        periods: each with a cap of its own; None: there are none.
-        by_period: what is spent and held of that cap: by runs without a period first, then period by period.
+        person: terms if the unit is a person; None: the unit is a row.
+        periods: terms of periods; None: there are none.
+        by_period: amounts spent and held of the periods' cap: by runs without a period first, then by period.
     """
 
     dataset: str
@@ -215,12 +212,12 @@ class Balance:
 
     @property
     def cap(self) -> Amount:
-        """All there ever is."""
+        """The most that may ever be spent."""
         return self.state.cap
 
     @property
     def spent(self) -> Amount:
-        """Charged, never to return."""
+        """Charged; never returned."""
         return self.state.spent
 
     @property
@@ -230,26 +227,26 @@ class Balance:
 
     @property
     def remaining(self) -> Amount:
-        """What a new run could hold."""
+        """The most that a new run could hold."""
         return self.state.remaining
 
     @property
     def capped(self) -> bool:
-        """Tell whether the cap holds for all periods together, as it does where there are none."""
+        """Whether the cap holds for all periods together; true without periods."""
         return self.state.capped
 
     @property
     def period_cap(self) -> Amount:
-        """The cap of each period; nothing, where there are none."""
+        """The cap of each period; zero without periods."""
         return Amount(0) if self.periods is None else self.periods.cap(self.person is not None)
 
     @property
     def promised(self) -> Budget:
-        """What all runs together give away of a unit at most: the cap, or where that is waived, that of a period."""
+        """The bound for all runs together, for one unit: the cap, or the cap of a period if the former is waived."""
         return self.budget if self.capped or self.periods is None else self.periods.budget
 
     def to_json(self) -> dict[str, Any]:
-        """Return floats in the main unit (epsilon, rho, mu^2), `delta_*` beside them, exact decimals in `exact`."""
+        """Return floats in the main unit (epsilon, rho, mu^2), with `delta_*`, and exact decimals in `exact`."""
         amounts = {"cap": self.cap, "spent": self.spent, "held": self.held, "remaining": self.remaining}
         return {
             "dataset": self.dataset,
@@ -270,7 +267,7 @@ class Balance:
         }
 
     def _of_periods(self, terms: PeriodTerms) -> dict[str, Any]:
-        """The cap of each period, and what is spent and held of it, in the main unit."""
+        """The cap of each period, and amounts spent and held of it, in the main unit."""
         cap = self.period_cap
         common, *each = self.by_period
         every = common.spent + common.held
@@ -287,7 +284,7 @@ class Balance:
 
 
 def kind_of(question: Mapping[str, Any]) -> str:
-    """Name what a stored question is, for people; or one wrapped in another: `Counts per person`, `Radial(Counts)`."""
+    """Return the kind of a stored question for people, with wrappers: `Counts per person`, `Radial(Counts)`."""
     kind, inner = str(question["type"]), question.get("inner")
     if not isinstance(inner, Mapping):
         return kind

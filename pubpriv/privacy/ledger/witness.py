@@ -1,4 +1,4 @@
-"""The export that is a ledger's witness: where it is, and how old."""
+"""The export that is a ledger's witness: its path and its age."""
 
 import os
 import time
@@ -9,7 +9,7 @@ VARIABLE = "PUBPRIV_LEDGER_WITNESS"
 
 
 def witness_of_environment() -> Path | None:
-    """Name the export that the environment does; None: it names none."""
+    """Return the export named in the environment, or None."""
     file = os.environ.get(VARIABLE)
     return Path(file).expanduser() if file else None
 

@@ -1,6 +1,6 @@
-"""The report page of a release and its pictures: released numbers, public rows and prices in, one file out.
+"""The report page of a release and its pictures, made from released numbers, public rows and prices.
 
-Nothing here looks at private rows, so a page costs nothing and may be made again at any time.
+Nothing here uses private rows, so a page costs nothing and may be made again at any time.
 """
 
 from pubpriv.released.report._ellipses import picture

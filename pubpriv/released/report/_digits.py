@@ -1,19 +1,19 @@
-"""How numbers are written: as many digits as their error lets stand."""
+"""Text of numbers, with as many digits as their error justifies."""
 
 from math import floor, isfinite, log10
 
 MINUS = "\u2212"
-"""As wide as a plus; a hyphen is lost before a digit."""
+"""Minus sign, as wide as a plus; a hyphen is hard to see before a digit."""
 
 Z95 = 1.959964
-"""A normal variable is within so many standard deviations of its mean with probability 0.95."""
+"""Number of standard deviations within which a normal variable lies with probability 0.95."""
 
 
 def rounded(value: float, error: float | None = None) -> str:
-    """A number, to two digits of its error; without an error, to four digits.
+    """Write a number to two digits of its error; without an error, to four digits.
 
     Args:
-        value: to write.
+        value: the number.
         error: its standard error, in the same units.
     """
     if not isfinite(value):
@@ -28,14 +28,14 @@ def rounded(value: float, error: float | None = None) -> str:
 
 
 def small(value: float) -> str:
-    """An error, to two digits."""
+    """Write an error to two digits."""
     if not isfinite(value):
         return "not finite"
     return rounded(value, value) if value > 0 else "0"
 
 
 def percent(value: float, error: float | None = None) -> str:
-    """A share as a percentage."""
+    """Write a share as a percentage."""
     return f"{rounded(100 * value, 100 * error if error else None)}%"
 
 

@@ -28,18 +28,18 @@ from pubpriv.released.report.drawing import (
 )
 
 _MOST_POINTS = 1000
-"""Public rows that are drawn at most: of more, so many, evenly chosen in their order."""
+"""Most public rows that are drawn; of more rows an evenly spaced selection."""
 
 _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 2")
 _LEFT, _RIGHT, _TOP, _SIDE = 48.0, 8.0, 10.0, 300.0
 
 
 def picture(estimate: Estimate, public: PublicTable | None = None) -> str:
-    """The release as one SVG file: components over public points.
+    """Draw the release as an SVG file: components over public points.
 
     Args:
-        estimate: a mean, a Gaussian or a mixture that was released.
-        public: the public rows that helped; None draws none.
+        estimate: a released mean, Gaussian or mixture.
+        public: public rows of the release; None draws none.
 
     Raises:
         InvalidInput: public rows of another release.
@@ -51,7 +51,7 @@ def picture(estimate: Estimate, public: PublicTable | None = None) -> str:
 
 
 def drawn(estimate: Estimate, public: PublicTable | None) -> Element:
-    """The picture as an element of a page."""
+    """Draw the picture as an element of a page."""
     rows = None if public is None else public.rows
     mixture = estimate.law
     if len(estimate.columns) == 1:
@@ -118,7 +118,7 @@ def _mean(estimate: Estimate, rows: np.ndarray | None) -> Element:
 
 
 def _axes(extremes: np.ndarray, points: np.ndarray | None) -> tuple[Axis, Axis]:
-    """Room for all that is released, and for all public points but the outermost."""
+    """Axes with room for everything released, and for all public points except the outermost."""
     if points is not None:
         extremes = np.vstack([extremes, np.quantile(points, [0.005, 0.995], axis=0)])
     low, high = extremes.min(axis=0), extremes.max(axis=0)
@@ -129,7 +129,7 @@ def _axes(extremes: np.ndarray, points: np.ndarray | None) -> tuple[Axis, Axis]:
 
 
 def _frame(name: str, title: str, about: str, plane: Plane, across: Axis, upwards: Axis) -> tuple[Element, Element]:
-    """A sheet with axes, and the group whose drawings are cut at the frame."""
+    """A sheet with axes, and the group of drawings that are cut off at the frame."""
     upward_title = folded(f"↑ {plane.titles[1]}", 50)
     below = folded(plane.titles[0], 50)
     head = 14.0 * len(upward_title) + 4
@@ -146,7 +146,7 @@ def _frame(name: str, title: str, about: str, plane: Plane, across: Axis, upward
 
 
 def _clipped(name: str, x: float, y: float, width: float, height: float) -> Element:
-    """The definition of a frame that cuts what is drawn beyond it; used by `clip-path="url(#name)"`."""
+    """The definition of a frame at which drawings are cut off; used by `clip-path="url(#name)"`."""
     return element("clipPath", element("rect", x=x, y=y, width=width, height=height), id=name)
 
 
@@ -159,7 +159,7 @@ def _scatter(inside: Element, points: np.ndarray | None, across: Axis, upwards: 
 
 
 def _outside(points: np.ndarray | None, across: Axis, upwards: Axis) -> str:
-    """What is said of the public points and of those that the frame cuts off."""
+    """Sentence about the public points and those outside the frame."""
     if points is None:
         return ""
     low, high = np.array([across.low, upwards.low]), np.array([across.high, upwards.high])
@@ -198,7 +198,7 @@ def _ellipse(
 
 
 def _color_and_dash(number: int) -> tuple[str, str]:
-    """Find what a component is drawn with: after all colours, other dashes."""
+    """Colour and dashes of a component; dashes change when colours repeat."""
     return SHADES[number % len(SHADES)], _DASHES[number // len(SHADES) % len(_DASHES)]
 
 
@@ -242,7 +242,7 @@ def _density(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> E
 
 
 def _interval(estimate: Estimate, rows: np.ndarray | None) -> Element:
-    """A mean of one column, or the like: its 95% interval among the public rows."""
+    """A mean (or other location) of one column: its 95% interval among the public rows."""
     mean = of_columns(estimate.numbers())[0]
     center, error = mean.value, mean.error
     extremes = np.array([center - 4 * error, center + 4 * error])

@@ -1,4 +1,4 @@
-"""The released model of each column over the histogram of its public rows: does the one look like the other?"""
+"""Pictures of the released model of each column over the histogram of its public rows, for comparing them."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
@@ -27,13 +27,13 @@ from pubpriv.released.report.drawing import (
 )
 
 _POINTS = 181
-"""Points of a curve; each shows the model's mean density up to the next, so that a narrow component is not missed."""
+"""Points of a curve; each shows the mean density up to the next point, so that no narrow component is missed."""
 
 _TALLEST = 3.0
-"""A curve is cut off at so many times the height of the tallest bar: a narrow component would flatten all else."""
+"""Curves are cut off at this multiple of the tallest bar, so that a narrow component does not flatten everything."""
 
 _FAINTEST = 0.01
-"""Share of the height of the picture: below it a component is not drawn."""
+"""A component is not drawn where it is lower than this share of the picture's height."""
 
 _TOP, _BOTTOM, _MARGIN = 40.0, 150.0, 10.0
 
@@ -42,9 +42,9 @@ def fit_charts(estimate: Estimate, shown: Sequence[int], histograms: Sequence[Hi
     """Draw a picture for each column: bars of public rows, and over them the released density, or the released mean.
 
     Args:
-        estimate: that was released.
-        shown: numbers of the columns to draw.
-        histograms: of the public rows, one a column; empty if they are not known. Then a mean has no picture.
+        estimate: the release.
+        shown: indices of the columns to draw.
+        histograms: histograms of the public rows, one per column; empty if unknown, and then a mean has no picture.
     """
     law = estimate.law
     if law is None and not histograms:
@@ -59,7 +59,7 @@ def fit_charts(estimate: Estimate, shown: Sequence[int], histograms: Sequence[Hi
 
 
 def _overall(estimate: Estimate) -> tuple[list[Number], list[Number | None]]:
-    """Means and standard deviations of columns over all components; those of a mixture come without errors."""
+    """Means and standard deviations of columns over all components; for a mixture without errors."""
     law = estimate.law
     if estimate.n_components is None or law is None:
         numbers = of_all(estimate.numbers())
@@ -101,7 +101,7 @@ def _column(
 
 
 def _across(law: Mixture | None, i: int, mean: Number, bars: Histogram | None) -> Axis:
-    """Room for all of the model, and for the bars."""
+    """Axis with room for the whole model and the bars."""
     ends = [mean.value - 4 * mean.error, mean.value + 4 * mean.error] if law is None else []
     if law is not None:
         _, centers, covariances = law.arrays
@@ -113,12 +113,12 @@ def _across(law: Mixture | None, i: int, mean: Number, bars: Histogram | None) -
 
 
 def _densities(law: Mixture, i: int, grid: np.ndarray) -> np.ndarray:
-    """(k, len(grid) - 1): mean density of each component between points, times its weight."""
+    """Mean density of each component between points, times its weight, (k, len(grid) - 1)."""
     from scipy.special import ndtr
 
     weights, means, covariances = law.arrays
     z = (grid - means[:, i, None]) / np.sqrt(covariances[:, i, i])[:, None]
-    # tails from the side on which they are small
+    # tails computed from the side on which they are small, for precision
     mass = np.where(z[:, :-1] > 0, ndtr(-z[:, :-1]) - ndtr(-z[:, 1:]), ndtr(z[:, 1:]) - ndtr(z[:, :-1]))
     return np.asarray((weights / weights.sum())[:, None] * mass / np.diff(grid))
 
@@ -152,7 +152,7 @@ def _draw_bars(made: Element, bars: Histogram, across: Axis, upwards: Axis) -> N
 
 
 def _draw_components(made: Element, middles: np.ndarray, parts: np.ndarray, across: Axis, upwards: Axis) -> None:
-    """Each of several components as a line where it is more than nothing, with its number at its top."""
+    """Draw each of several components as a line where it is high enough, with its number at the top."""
     for j, part in enumerate(parts if len(parts) > 1 else ()):
         there = part > _FAINTEST * upwards.high
         if there.any():
@@ -169,7 +169,7 @@ def _curve(x: np.ndarray, y: np.ndarray, across: Axis, upwards: Axis, color: str
 
 
 def _draw_mean(made: Element, mean: Number, across: Axis) -> None:
-    """The released mean as a line, in the band of its 95% interval."""
+    """Draw the released mean as a line, in the band of its 95% interval."""
     low, high = (across(mean.value + sign * Z95 * mean.error) for sign in (-1, 1))
     band = element(
         "rect", x=low, y=_TOP, width=max(high - low, 1.0), height=_BOTTOM - _TOP, fill=SHADES[0], opacity="0.3"

@@ -1,7 +1,7 @@
-"""What a dataset's ledger says of its budget, run by run: read only, and without anybody's name or clock.
+"""A dataset's budget in the ledger, run by run, without names of people or times.
 
-Times of charges show how long steps took, which may depend on rows (`docs/privacy.md`); so a run is dated by the day
-on which it was opened, and nothing else is.
+Times of charges show how long steps took, which may depend on rows (`docs/privacy.md`). So the only date is the day on
+which a run was opened.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pubpriv.privacy.ledger.past import PastRun
 
 _MOST_RUNS = 100
-"""So many runs are shown one by one; of those before them their number and sum."""
+"""Number of runs that are shown one by one; earlier runs are counted and summed."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class _PastRun:
     """One run of a dataset.
 
     Attributes:
-        release_id: its name.
-        day: on which it was opened (UTC).
-        allotment: what it was given, in words.
-        spent: what it charged, in the ledger's currency.
-        open: it may still charge.
+        release_id: release id.
+        day: day on which it was opened (UTC).
+        allotment: its allotment, in words.
+        spent: its charges, in the ledger's currency.
+        open: whether it may still charge.
     """
 
     release_id: str
@@ -38,19 +38,19 @@ class _PastRun:
 
 @dataclass(frozen=True)
 class History:
-    """A dataset's budget and the runs that spent of it, oldest first.
+    """A dataset's budget and its runs, oldest first.
 
     Attributes:
-        dataset: its name.
+        dataset: name of the dataset.
         budget: the cap, in words.
-        guarantee: of the cap, as `Budget.guarantee` puts it.
+        guarantee: guarantee of the cap (`Budget.guarantee`).
         currency: epsilon, rho or mu^2.
-        cap, spent, held: in the currency.
-        runs: the newest.
-        earlier: how many there were before them.
-        spent_earlier: by those, in the currency.
-        own: release id that was asked for, if the ledger has it; it may be of an earlier run.
-        periods: what each period may give away, in a sentence; empty where the dataset has none.
+        cap, spent, held: amounts in the currency.
+        runs: the newest runs.
+        earlier: number of earlier runs.
+        spent_earlier: amount that those spent, in the currency.
+        own: the requested release id, if the ledger has it; it may belong to an earlier run.
+        periods: sentence about the budget of each period; empty if the dataset has no periods.
         capped: whether the cap holds for all periods together.
     """
 
@@ -73,12 +73,12 @@ class History:
         """Read the history of one dataset.
 
         Args:
-            ledger: of the dataset.
-            dataset: its name.
-            release_id: of a release whose page it is for.
+            ledger: ledger of the dataset.
+            dataset: name of the dataset.
+            release_id: release whose page shows the history.
 
         Raises:
-            InvalidInput: the ledger does not know it.
+            InvalidInput: the ledger does not have the dataset.
             LedgerViolation: a record cannot be read.
         """
         balance, past = ledger.balance(dataset), ledger.past(dataset, _MOST_RUNS)
@@ -101,16 +101,16 @@ class History:
 
     @property
     def number(self) -> int:
-        """How many runs there ever were."""
+        """Number of all runs."""
         return self.earlier + len(self.runs)
 
     def knows(self, release_id: str | None) -> bool:
-        """Tell whether a run of this id is among the newest, or is the one that was asked for."""
+        """Check whether this release id is among the newest runs, or is the requested one."""
         return release_id is not None and release_id in {self.own, *(run.release_id for run in self.runs)}
 
     @property
     def remaining(self) -> float:
-        """What a new run could hold."""
+        """The most that a new run could hold."""
         return max(0.0, self.cap - self.spent - self.held)
 
 

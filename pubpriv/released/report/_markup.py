@@ -1,4 +1,4 @@
-"""How pages become HTML: their templates, in which every name is escaped, and pictures, which are markup."""
+"""Make HTML of pages: templates, in which every name is escaped, and pictures, which are markup."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ Figure = tuple[str, str]
 
 @cache
 def template(name: str) -> "Template":
-    """Load a page's template: names of datasets, columns and units are other people's text, and are escaped."""
+    """Load a page's template, with escaping, because names of datasets, columns and units are other people's text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -33,7 +33,7 @@ def template(name: str) -> "Template":
 
 
 def figure(chart: Element, caption: str) -> Figure:
-    """Make markup of a picture, with its caption beside it."""
+    """Make the markup of a picture, with its caption."""
     from markupsafe import Markup
 
     return Markup(ET.tostring(chart, encoding="unicode", method="html")), caption  # noqa: S704  # `xml.etree` escaped what it wrote

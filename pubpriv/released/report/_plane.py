@@ -1,4 +1,4 @@
-"""The two directions in which released components are drawn: from released numbers alone, whatever the rows are."""
+"""The two directions in which released components are drawn, computed from released numbers only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from pubpriv.released.law import Mixture
 
 _FLOOR = 1e-12
-"""Share of the largest eigenvalue: directions with less are not divided by."""
+"""Directions with less than this share of the largest eigenvalue are not rescaled."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Plane:
     Attributes:
         center: (d,), the origin.
         axes: (d, 2): coordinates are (x - center) @ axes.
-        titles: of the two axes, in words.
-        plain: the coordinates are two columns in their own units.
+        titles: titles of the two axes.
+        plain: whether the coordinates are two columns in their own units.
     """
 
     center: np.ndarray
@@ -29,15 +29,15 @@ class Plane:
 
     @classmethod
     def of(cls, mixture: Mixture, columns: Sequence[str]) -> "Plane":
-        """Find the plane: two columns as they are; of more columns, the two directions that tell components apart best.
+        """Find the plane: two columns as they are; of more columns, the two directions that separate components best.
 
         With T the covariance of the whole mixture and B that of its means, these are the leading eigenvectors of
         T^(-1/2) B T^(-1/2) (Fisher's discriminants), filled up with the directions of the columns' largest correlation
-        where there are too few components. Coordinates have unit variance over the whole mixture.
+        if there are too few components. Coordinates have unit variance over the whole mixture.
 
         Args:
-            mixture: of d >= 2 columns.
-            columns: their names.
+            mixture: a mixture over d >= 2 columns.
+            columns: names of the columns.
         """
         center, between, total = mixture.moments
         if len(columns) == 2:
@@ -46,7 +46,7 @@ class Plane:
         root = _inverse_root(total / np.outer(spread, spread)) / spread
         values, vectors = np.linalg.eigh(root @ between @ root.T)
         found = vectors[:, ::-1][:, : int((values[::-1][:2] > 1e-9).sum())]
-        # correlations of columns with what is not shown yet: their leading directions
+        # leading directions of the correlations that are not shown yet
         rest = np.eye(len(columns)) - found @ found.T
         loads = total @ root.T / spread[:, None]
         missing = np.linalg.eigh(rest @ loads.T @ loads @ rest)[1][:, ::-1]
@@ -59,11 +59,11 @@ class Plane:
         return cls(center, axes, titles, plain=False)
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
-        """(m, 2) of rows (m, d)."""
+        """Return coordinates (m, 2) of rows (m, d)."""
         return np.asarray((rows - self.center) @ self.axes)
 
     def of_covariance(self, covariance: np.ndarray) -> np.ndarray:
-        """(2, 2) of a covariance (d, d)."""
+        """Return the covariance (2, 2) of coordinates, from a covariance (d, d)."""
         return np.asarray(self.axes.T @ covariance @ self.axes)
 
 
@@ -74,7 +74,7 @@ def _inverse_root(matrix: np.ndarray) -> np.ndarray:
 
 
 def _title(number: int, correlations: np.ndarray, columns: Sequence[str]) -> str:
-    """`Direction 1: more age and cost, less visits`: the columns that it goes with."""
+    """Title with the columns most correlated with a direction: `direction 1: more age and cost, less visits`."""
     order = np.argsort(-np.abs(correlations).round(9), kind="stable")[:3]
     kept = [i for i in order if abs(correlations[i]) >= 0.4] or [order[0]]
     more = [columns[i] for i in kept if correlations[i] > 0]

@@ -1,4 +1,4 @@
-"""The picture of a run: private rows on top, the door, what was asked and its price, and what came out below."""
+"""The picture of a run: private rows on top, the door, questions with their prices, and the result below."""
 
 from xml.etree.ElementTree import Element
 
@@ -6,10 +6,10 @@ from pubpriv.released.report.drawing import FAINT, INK, SHADES, WIDTH, add, elem
 from pubpriv.released.report.story import Asked, Story
 
 _MOST = 14
-"""So many questions are drawn; what is left is put together in one line."""
+"""Most questions that are drawn; the others are combined in one line."""
 
 _BAR, _END = 262.0, 322.0
-"""Where bars of prices begin, and where the longest ends."""
+"""Horizontal positions at which bars of prices begin, and at which the longest ends."""
 
 _DOOR, _PALE, _ALARM = "#0B4F75", "#eef5fa", "#8a1c1c"
 
@@ -18,7 +18,7 @@ def route(story: Story) -> Element:
     """Draw how a run's answers left the private table.
 
     Args:
-        story: of the run.
+        story: story of the run.
     """
     shown = _shown(story.asked)
     rows = [folded(each.words, 42, 2) for each in shown]

@@ -11,14 +11,14 @@ from pubpriv.released.report._digits import MINUS, Z95, rounded, small
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose first column names its rows; wider than the page, it scrolls by itself.
+    """A table whose first column names its rows; it scrolls by itself if it is wider than the page.
 
     Attributes:
-        caption: what it shows.
-        heads: of the columns.
-        rows: of text, each as long as `heads`.
-        style: name of the class that styles it.
-        marked: number of a row to stand out; -1 for none.
+        caption: caption of the table.
+        heads: heads of the columns.
+        rows: rows of texts, each as long as `heads`.
+        style: CSS class.
+        marked: index of a highlighted row; -1 for none.
     """
 
     caption: str
@@ -38,12 +38,12 @@ class _HeatMap:
 
 
 def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Sequence[str]] | None = None) -> Table:
-    """Show of each number its column or component, estimate, interval and errors by source.
+    """Make a table of numbers: column or component, estimate, interval and errors by source.
 
     Args:
-        caption: what the table shows.
-        numbers: its rows.
-        more: head and cells of one more column.
+        caption: caption of the table.
+        numbers: one for each row.
+        more: head and cells of an additional column.
     """
     rows, clipped = [], "clipping" in sources_of(numbers)
     for number in numbers:
@@ -60,7 +60,7 @@ def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Seque
 
 
 def correlations(caption: str, names: Sequence[str], covariance: np.ndarray, most: int) -> Table | _HeatMap:
-    """Show the correlations of a covariance (d, d): all of at most `most` columns, else so many of the strongest."""
+    """Show the correlations of a covariance (d, d): all if d <= `most`, else only the `most` strongest."""
     spread = np.sqrt(np.diag(covariance))
     values = covariance / np.outer(spread, spread)
     if len(names) <= most:

@@ -1,4 +1,4 @@
-"""Pictures of numbers with their errors, and of a budget: intervals, positions of components, weights, what is left."""
+"""Pictures of numbers with their errors, and of a budget: intervals, positions of components, weights, remainder."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
@@ -24,14 +24,14 @@ from pubpriv.released.report.drawing import (
 )
 
 _BOTH, _NOISE = "#56B4E9", "#0B4F75"
-"""The whole interval light, the part of the privacy noise in it dark."""
+"""Light colour of the whole interval, and dark colour of the part from privacy noise."""
 
 _NAMES = 100.0
-"""Width that names of groups take."""
+"""Width for names of groups."""
 
 
 def intervals(numbers: Sequence[Number]) -> Element:
-    """Return 95% intervals of means or the like, each on an axis of its own around its estimate."""
+    """Draw 95% intervals of means or other locations, each on an axis of its own around its estimate."""
     step, head = 52.0, 30.0
     listed = [
         f"{n.column}: {rounded(n.value, n.error)}, of which privacy noise ±{small(Z95 * n.privacy)} and sampling "
@@ -59,10 +59,10 @@ def intervals(numbers: Sequence[Number]) -> Element:
 
 
 def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
-    """Draw where the components are: of each column means, intervals, and one standard deviation of rows about them.
+    """Draw positions of components: for each column means, intervals, and one standard deviation of rows about them.
 
     Args:
-        numbers: of a mixture.
+        numbers: numbers of a mixture.
         chosen: names of the columns to show, in this order.
     """
     places = {name: [n for n in of_quantity(numbers, "mean") if n.column == name] for name in chosen}
@@ -92,7 +92,7 @@ def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
 
 
 def group_panels(groups: Groups, columns: Sequence[str]) -> Element:
-    """Return groups side by side: for each column, or component, a panel with a dot and 95% interval for each group."""
+    """Draw groups in panels, one for each column or component, with a dot and a 95% interval for each group."""
     what = "mean" if "mean" in groups.each[0].parts else "weight"
     found = [[n for n in group.numbers(columns) if n.quantity == what] for group in groups.each]
     panels = list(zip(*found, strict=True))
@@ -120,7 +120,7 @@ def group_panels(groups: Groups, columns: Sequence[str]) -> Element:
 
 
 def weight_bars(weights: Sequence[Number]) -> Element:
-    """Return weights of components as bars with their 95% intervals."""
+    """Draw weights of components as bars with their 95% intervals."""
     head, row = 30.0, 26.0
     listed = [
         f"Component {w.component}: {percent(w.value, w.error)} ± {percent(Z95 * w.error, w.error)}." for w in weights
@@ -142,11 +142,11 @@ def weight_bars(weights: Sequence[Number]) -> Element:
 
 
 def burn_down(history: History, release_id: str | None) -> Element:
-    """Return what is left of the budget after each release.
+    """Draw the remaining budget after each release.
 
     Args:
-        history: of the dataset.
-        release_id: of the release that is marked; None marks none.
+        history: history of the dataset's budget.
+        release_id: the release to mark; None marks none.
     """
     start, top, bottom = 60.0, 26.0, 190.0
     about = (
@@ -181,7 +181,7 @@ def burn_down(history: History, release_id: str | None) -> Element:
 
 
 def _interval(made: Element, axis: Axis, center: float, both: float, privacy: float, y: float) -> None:
-    """The interval of all errors light and wide, that of the privacy noise dark and narrow, the estimate a dot."""
+    """Draw the interval of all errors light and wide, that of privacy noise dark and narrow, the estimate as a dot."""
     for error, color, width in ((both, _BOTH, 7.0), (privacy, _NOISE, 3.0)):
         low, high = max(axis.low, center - Z95 * error), min(axis.high, center + Z95 * error)
         add(made, line(axis(low), y, axis(high), y, color, width))
@@ -200,5 +200,5 @@ def _legend(made: Element, spread: bool = False) -> None:
 def _mark(made: Element, bottom: float, x: float, y: float, text: str) -> None:
     to_left = x > WIDTH / 2
     add(made, element("circle", cx=x, cy=y, r=5.0, fill=SHADES[1]))
-    below = y + 18 if y + 22 < bottom else y - 10  # under the steps no line is in the way
+    below = y + 18 if y + 22 < bottom else y - 10  # below the steps, where no line is in the way
     add(made, words(text, x + (6 if to_left else -2), below, "end" if to_left else "start", **HALO))

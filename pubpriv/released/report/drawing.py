@@ -1,7 +1,7 @@
-"""The sheet that pictures are drawn on: a titled SVG, axes, and colours that nobody confuses.
+"""Building blocks of pictures: a titled SVG, axes, and colours that are easy to distinguish.
 
-Names of datasets, columns and units are other people's text. They enter pictures as text of elements or as values of
-attributes of `xml.etree`, which escapes them when it writes, and never as markup.
+Names of datasets, columns and units are other people's text. They enter pictures only as text or attribute values of
+`xml.etree` elements, which escapes them, and never as markup.
 """
 
 import re
@@ -20,32 +20,32 @@ INK, FAINT, PAPER = "#1a1a1a", "#595959", "#ffffff"
 _RULE = "#d0d0d0"
 
 _TICKS = 5
-"""Marks on an axis, about."""
+"""Approximate number of marks on an axis."""
 
 SHADES = ("#0072B2", "#D55E00", "#007A5A", "#A64D79", "#8A6D00", "#3D6A8A", "#5B3E96", "#7A3B00")
-"""Colours after Okabe and Ito, darkened for white; pictures number what they colour, so nothing depends on them."""
+"""Colours after Okabe and Ito, darkened for white paper; everything coloured is also numbered."""
 
 WIDTH = 360.0
-"""Width of every picture in its own units: on a telephone its letters stay readable, on paper it fills a column."""
+"""Width of every picture in its own units, readable on a telephone and as wide as a column on paper."""
 
 HALO = {"font_size": "11", "stroke": "#fff", "stroke_width": "3", "paint_order": "stroke"}
-"""How a text is written that lies upon lines."""
+"""Attributes of a text on top of lines."""
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Characters that no XML file may hold, and those that turn the direction of the text around them."""
+"""Characters that are not allowed in XML, and those that change the direction of the text around them."""
 
 
 def element(tag: str, *children: str | Element | None, **attributes: object) -> Element:
-    """Return an element of a page or a picture.
+    """Make an element of a page or a picture.
 
     Args:
-        tag: its name.
+        tag: name of the element.
         children: texts and elements, in order; None is left out.
-        attributes: by name; `_` stands for `-`, `class_` for class, None leaves one out.
+        attributes: by name; `_` stands for `-`, `class_` for class, and None leaves one out.
     """
     named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     made = ET.Element(tag, {name: clean(_written(value)) for name, value in named.items() if value is not None})
@@ -64,7 +64,7 @@ def add(parent: Element, *children: str | Element | None) -> Element:
 
 
 def _written(value: object) -> str:
-    """Coordinates with a tenth of a pixel; everything else as it is."""
+    """Round coordinates to a tenth of a pixel; other values stay as they are."""
     if isinstance(value, float):
         text = f"{value:.1f}"
         return "0" if text == "-0.0" else text.removesuffix(".0")
@@ -72,15 +72,15 @@ def _written(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text without characters that break a file or turn its direction."""
+    """Remove characters that break a file or change the direction of text."""
     return _CONTROL.sub("\ufffd", text)
 
 
 def picture_text(root: ET.Element) -> str:
-    """Return an SVG file that stands alone."""
+    """Return the text of a complete SVG file."""
     alone = ET.Element(root.tag, {"xmlns": "http://www.w3.org/2000/svg", **root.attrib})
     alone.text = root.text
-    # paper of its own: viewers with dark pages put it on those
+    # a white background, because some viewers have dark pages
     paper = ET.Element("rect", {"width": "100%", "height": "100%", "fill": "#fff"})
     texts = [part for part in root if part.tag in {"title", "desc"}]
     alone.extend([*texts, paper, *[part for part in root if part not in texts]])
@@ -97,13 +97,13 @@ class Axis:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Pixels of a value."""
+        """Return the pixel of a value."""
         span = self.high - self.low or 1.0
         return self.start + (float(value) - self.low) / span * (self.end - self.start)
 
     @property
     def scale(self) -> float:
-        """Pixels of a unit; negative where the axis runs upwards."""
+        """Pixels per unit; negative if the axis runs upwards."""
         return (self.end - self.start) / (self.high - self.low or 1.0)
 
     def draw_below(self, picture: Element, y: float, title: str, top: float | None = None) -> None:
@@ -115,7 +115,7 @@ class Axis:
             if top is not None:
                 add(picture, line(x, top, x, y, "#ececec"))
             text = _tick_text(mark, marks)
-            half = 3.3 * len(text)  # of its width: the outermost stays on the sheet
+            half = 3.3 * len(text)  # half the width of the text, to keep the outermost on the sheet
             at = min(max(x, half), WIDTH - half)
             add(picture, words(text, at, y + 16, "middle", font_size="11", fill=FAINT))
         add(picture, line(self.start, y, self.end, y, FAINT))
@@ -136,11 +136,11 @@ def sheet(name: str, height: float, title: str, description: str, width: float =
     """Return an empty picture with its text alternative.
 
     Args:
-        name: of the picture, unique on a page: letters, digits and dashes.
-        height: in its own units.
-        title: what it shows.
-        description: what somebody who cannot see it should know.
-        width: in its own units.
+        name: name of the picture, unique on a page: letters, digits and dashes.
+        height: height in its own units.
+        title: title of the picture.
+        description: text for people who cannot see it.
+        width: width in its own units.
     """
     return element(
         "svg",
@@ -187,7 +187,7 @@ def dots(points: Sequence[tuple[float, float]], size: float, color: str, opacity
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between `low` and `high`, at most about `_TICKS`, at least one."""
+    """Round numbers between `low` and `high`, about `_TICKS` of them and at least one."""
     span = high - low
     if not (isfinite(span) and span > 0):
         return [low]
@@ -199,7 +199,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _tick_text(value: float, marks: list[float]) -> str:
-    """A mark on an axis, with as many digits as tell it from its neighbours."""
+    """Text of a mark on an axis, with enough digits to distinguish it from its neighbours."""
     step = min((b - a for a, b in pairwise(marks)), default=abs(value) or 1.0)
     largest = max(map(abs, marks))
     if largest >= 1e6 or (0 < largest < 1e-3):
@@ -211,7 +211,7 @@ def _tick_text(value: float, marks: list[float]) -> str:
 
 
 def folded(text: str, letters: int, most: int = 3) -> list[str]:
-    """Return a text in lines of at most so many letters; what does not fit ends in an ellipsis."""
+    """Break a text into at most `most` lines of `letters` letters; a longer text ends in an ellipsis."""
     lines: list[str] = []
     rest = " ".join(text.split())
     while rest and len(lines) < most:
@@ -225,7 +225,7 @@ def folded(text: str, letters: int, most: int = 3) -> list[str]:
 
 
 def short(text: str, letters: int) -> str:
-    """Return a name of at most so many letters."""
+    """Shorten a name to at most `letters` letters."""
     return text if len(text) <= letters else text[: letters - 1] + "…"
 
 

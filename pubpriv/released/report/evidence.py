@@ -1,6 +1,6 @@
-"""What a release knows of its own fit, in sentences: rows beyond the clip, rows that the model does not explain.
+"""Sentences about the fit of a release: rows beyond the clip radius, rows that the model does not explain.
 
-All of it comes from the diagnostics that estimators write; what a release lacks is left out.
+Everything comes from the diagnostics that estimators write; missing diagnostics are left out.
 """
 
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.report._digits import percent, rounded
 
 _SEEN = 2.0
-"""A share or a count is there if it is so many of its standard deviations from zero."""
+"""A share or a count is taken as real if it is this many of its standard deviations from zero."""
 
 _MANY = 0.03
-"""A release whose records belong to no component in this share did not converge for that."""
+"""If a larger share of records belongs to no component, that is the reason for not converging."""
 
 _WHY = ("do not use", "did not converge", "does not fit", "do not fit", "too few", "noise", "rows reach")
-"""Words of a warning that says why numbers are not to be used."""
+"""Phrases of warnings that say why numbers should not be used."""
 
 APART = ("warnings", "hints", "ladder")
-"""Diagnostics that the page shows by themselves, so that its list of details leaves them out."""
+"""Diagnostics that the page shows separately, and not in its list of details."""
 
 
 def sentences(estimate: Estimate) -> list[str]:
-    """Say how well the release fits, as far as it knows; empty if it says nothing of that."""
+    """Return sentences on how well the release fits; empty if its diagnostics do not say."""
     diagnostics = estimate.diagnostics
     parts = (
         _beyond_clip(diagnostics),
@@ -38,13 +38,13 @@ def sentences(estimate: Estimate) -> list[str]:
 
 
 def hints(estimate: Estimate) -> list[str]:
-    """Say what would have done better, as the estimator found it."""
+    """Return the estimator's hints on what would have worked better."""
     found = estimate.diagnostics.get("hints", ())
     return [str(hint) for hint in found] if isinstance(found, list | tuple) else []
 
 
 def reason(estimate: Estimate) -> str:
-    """Say in a few words why an estimate did not converge: what was measured first, then what its warnings say."""
+    """Say briefly why an estimate did not converge, from measurements if there are any, else from its warnings."""
     diagnostics = estimate.diagnostics
     misfit, coverage = _part(diagnostics, "misfit"), _part(diagnostics, "coverage")
     warnings = [str(warning).rstrip(".") for warning in diagnostics.get("warnings", ())]
@@ -52,20 +52,20 @@ def reason(estimate: Estimate) -> str:
         return f"the model does not fit{_unexplained(misfit)}"
     outside = of_no_component(diagnostics)
     if outside is not None and outside[0] >= _MANY:
-        return f"{percent(*outside)} of the records belong to no component: too many to be odd ones"
+        return f"{percent(*outside)} of the records belong to no component: too many to be outliers"
     if _figures(coverage, "uncovered_rows") and coverage.get("component") is False and _uncovered(coverage):
         return "some of the records lie where no public row is, and no component could be found there"
     if diagnostics.get("feasible") is False:
         return "there are too few private records for this budget"
     if diagnostics.get("private_model_chosen") is False:
-        return "the private records support no better model than that of the public rows, which it is"
+        return "the private records support no better model than that of the public rows, which is released"
     return next(
         (text for text in warnings if any(why in text for why in _WHY)), (warnings or ["it did not converge"])[0]
     )
 
 
 def ladder(estimate: Estimate) -> list[tuple[str, str]]:
-    """List numbers of components that were tried with what each scored, in nats a row; empty where none were."""
+    """Return the numbers of components that were tried, with their scores in nats per row; empty if none were."""
     tried = estimate.diagnostics.get("ladder", ())
     rows = []
     for rung in tried if isinstance(tried, list | tuple) else ():
@@ -85,13 +85,13 @@ def _beyond_clip(diagnostics: Mapping[str, Any]) -> str:
     if share > _SEEN * sd:
         return (
             f"About {percent(share, sd)} ± {percent(2 * sd, sd)} of the records lie beyond the clip radius: they were "
-            "drawn in to it, and count for less than they are."
+            "moved in to it, and count for less than they are."
         )
     return f"No record was seen beyond the clip radius ({percent(max(share, 0.0), sd)} ± {percent(2 * sd, sd)})."
 
 
 def of_no_component(diagnostics: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Take out the share of records that belong to no component, and its standard error; None if none are seen."""
+    """Return the share of records that belong to no component, and its standard error; None if there are none."""
     outside = _part(diagnostics, "outside")
     found = _figures(outside, "share", "sd")
     return (found[0], found[1]) if found is not None and outside.get("seen") is True else None
@@ -104,8 +104,8 @@ def _outside(diagnostics: Mapping[str, Any]) -> str:
     share, sd = found
     return (
         f"{percent(share, sd)} ± {percent(2 * sd, sd)} of the records belong to no component: they lie more than "
-        f"{end[0]:.3g} standard deviations from each, and move no number. What others of their kind add that lie "
-        "nearer is taken out as far as it can be seen; what is not known of it is in the errors (clipping)."
+        f"{end[0]:.3g} standard deviations from each, and move no number. The effect of similar records that lie "
+        "nearer is removed as far as it can be seen; what remains uncertain is in the errors (clipping)."
     )
 
 
@@ -119,13 +119,13 @@ def _could_hide(diagnostics: Mapping[str, Any]) -> str:
     if hidden.get("left_out") is True and clip is not None:
         return (
             f"Fewer than about {rows} more than {end} from every component would not have been seen. However far out "
-            "they lie, they move no number; others of their kind that lie nearer count as if they were "
-            f"{clip[0]:.3g} standard deviations out at most."
+            "they lie, they move no number; similar records that lie nearer count as if they were at most "
+            f"{clip[0]:.3g} standard deviations out."
         )
     return (
         f"Fewer than about {rows} that lie more than {end} out, "
         "however far, would not have been seen; they could move the estimate by more than its errors say: of n "
-        f"records, so many at L standard deviations move a mean by {found[0]:,.0f} L / n standard deviations, and a "
+        f"records, this many at L standard deviations move a mean by {found[0]:,.0f} L / n standard deviations, and a "
         f"variance by {found[0]:,.0f} L^2 / n of it."
     )
 
@@ -135,7 +135,7 @@ def _misfit(diagnostics: Mapping[str, Any]) -> str:
     if not isinstance(misfit.get("fits"), bool):
         return ""
     found = _figures(misfit, "divergence", "limit")
-    figures = f" (a divergence of {found[0]:.2g}; up to {found[1]:.2g} is let pass)" if found else ""
+    figures = f" (a divergence of {found[0]:.2g}; up to {found[1]:.2g} is accepted)" if found else ""
     if misfit["fits"]:
         return f"Released counts of records agree with what the model predicts{figures}: it fits."
     return (
@@ -184,7 +184,7 @@ def _part(diagnostics: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _figures(part: Mapping[str, Any], *names: str) -> tuple[float, ...] | None:
-    """Take numbers out of diagnostics; None unless all are there and finite."""
+    """Return numbers from diagnostics; None unless all are there and finite."""
     values = [part.get(name) for name in names]
     good = all(isinstance(value, int | float) and isfinite(value) for value in values)
     return tuple(float(value) for value in values if value is not None) if good else None

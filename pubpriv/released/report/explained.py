@@ -1,4 +1,4 @@
-"""The page that explains a run: its picture, every question with its price, and what is guaranteed."""
+"""The page that explains a run: its picture, every question with its price, and the guarantee."""
 
 import os
 from pathlib import Path
@@ -12,11 +12,11 @@ from pubpriv.released.report.story import Story
 
 
 def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:
-    """Write the page, atomically.
+    """Write the page atomically.
 
     Args:
-        story: of the run.
-        path: of the HTML file; of an .svg file, for the picture alone.
+        story: story of the run.
+        path: path of the HTML file, or of an .svg file for the picture only.
 
     Returns:
         The path.
@@ -24,7 +24,7 @@ def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:
     Raises:
         OSError: the disk refuses the file.
 
-    Privacy: none is spent: names, prices and released numbers go in.
+    Privacy: none is spent; only names, prices and released numbers are used.
     """
     file = Path(path)
     write_atomically(file, picture_text(route(story)) if file.suffix.lower() == ".svg" else explained(story))
@@ -32,7 +32,7 @@ def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:
 
 
 def explained(story: Story) -> str:
-    """Make the text of the page; the same for the same story."""
+    """Make the text of the page, which is the same for the same story."""
     return template("explained.html").render(
         title=story.title,
         simulation=story.simulation,

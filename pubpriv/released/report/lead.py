@@ -1,4 +1,4 @@
-"""The first sentence of a report: what was found, in words, or why it is not to be used."""
+"""The first sentence of a report: the result in words, or why it should not be used."""
 
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
@@ -7,13 +7,13 @@ from pubpriv.released.report._digits import Z95, percent, rounded, small
 from pubpriv.released.report.evidence import of_no_component, reason
 
 _MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2
-"""A sentence names so many columns and groups; a group is placed by so many columns."""
+"""Most columns and groups in a sentence, and most columns that locate a group."""
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 def lead(estimate: Estimate) -> str:
-    """Say what was found in a sentence or two; of an estimate that did not converge, why not to use it."""
+    """Describe the result in a sentence or two; if the estimate did not converge, say why not to use it."""
     if not estimate.converged:
         return f"Do not use these numbers: {reason(estimate)}."
     if isinstance(estimate, MixtureEstimate):
@@ -29,7 +29,7 @@ def _records(estimate: Estimate) -> str:
 
 
 def _columns(estimate: Estimate) -> str:
-    """Means with their intervals, and standard deviations where they were released."""
+    """Means with their intervals, and standard deviations if they were released."""
     numbers = of_all(estimate.numbers())
     means = of_columns(numbers)[:_MOST_COLUMNS]
     deviations: list[Number | None] = [*of_quantity(numbers, "sd")] or [None] * len(means)
@@ -51,7 +51,7 @@ def _column(mean: Number, deviation: Number | None) -> str:
 
 
 def _groups(estimate: MixtureEstimate) -> str:
-    """How many groups there are, how large they are, and where."""
+    """Number, sizes and locations of the groups."""
     numbers, k = of_all(estimate.numbers()), estimate.n_components
     weights = of_quantity(numbers, "weight")
     chosen = [estimate.columns[i] for i in estimate.mixture.telling[:_PLACED_BY]]

@@ -1,6 +1,6 @@
-"""The report page: one HTML file that needs nothing else, about one release.
+"""The report page of one release: a single HTML file without external resources.
 
-The content is put together here; `templates/page.html` has the layout.
+The content is made here; `templates/page.html` has the layout.
 """
 
 import os
@@ -29,25 +29,25 @@ from pubpriv.released.report.charts import burn_down, group_panels, intervals, p
 from pubpriv.released.report.lead import lead
 
 _MOST_COLUMNS = 12
-"""Pictures and heat maps show so many columns; tables of means and Gaussians show all."""
+"""Most columns in pictures and heat maps; tables of means and Gaussians show all columns."""
 
 _MOST_RUNS = 20
-"""So many of the newest runs are listed."""
+"""Number of newest runs that are listed."""
 
-_WHICH = {True: "those that tell components apart best", False: "the first"}
-"""Which of many columns are drawn, of a mixture and of anything else."""
+_WHICH = {True: "those that separate components best", False: "the first"}
+"""Which of many columns are drawn, for a mixture and for other estimates."""
 
 
 def write_report(
     estimate: Estimate, path: str | os.PathLike[str], public: PublicTable | None = None, history: History | None = None
 ) -> Path:
-    """Write the report page of a release, atomically.
+    """Write the report page of a release atomically.
 
     Args:
         estimate: a released mean, Gaussian or mixture.
-        path: of the HTML file.
-        public: the public rows that helped, to be drawn beneath; None draws none.
-        history: of the dataset's budget (`History.of`); None leaves it out.
+        path: path of the HTML file.
+        public: public rows of the release, drawn in the background; None draws none.
+        history: history of the dataset's budget (`History.of`); None leaves it out.
 
     Returns:
         The path.
@@ -56,7 +56,7 @@ def write_report(
         InvalidInput: public rows, or a history, that are not this release's.
         OSError: the disk refuses the file.
 
-    Privacy: none is spent: released numbers, public rows and the ledger's prices go in.
+    Privacy: none is spent; only released numbers, public rows and the ledger's prices are used.
     """
     file = Path(path)
     write_atomically(file, page(estimate, public, history))
@@ -64,11 +64,11 @@ def write_report(
 
 
 def page(estimate: Estimate, public: PublicTable | None = None, history: History | None = None) -> str:
-    """Make the text of the page; the same for the same input. See `write_report`."""
+    """Make the text of the page, which is the same for the same input; see `write_report`."""
     estimate.check_public(public)
     _check_history(estimate, history)
     fit = _fit(estimate, public)
-    # of one column the fit shows all that the picture would
+    # with one column, the pictures of the fit already show everything
     picture = None if len(estimate.columns) == 1 and fit["charts"] else _picture(estimate, public)
     return template("page.html").render(
         title=words.headline(estimate),
@@ -92,7 +92,7 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
 
 
 def _check_history(estimate: Estimate, history: History | None) -> None:
-    """Check that the ledger which the history is from knows the release.
+    """Check that the ledger from which the history was read has the release.
 
     Raises:
         InvalidInput: it does not.
@@ -102,7 +102,7 @@ def _check_history(estimate: Estimate, history: History | None) -> None:
     stated = estimate.provenance
     if history.dataset != stated.get("dataset") or not history.knows(stated["release_id"]):
         raise InvalidInput(
-            f"the ledger's dataset {history.dataset} does not have what this model says to be "
+            f"the ledger's dataset {history.dataset} does not have the release of this model "
             f"({estimate.of_whom}): name the ledger that it was charged to, or none"
         )
 
@@ -184,7 +184,7 @@ def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
         for group, numbers in zip(groups.each, of, strict=True)
     ]
     chart = group_panels(groups, estimate.columns[:_MOST_COLUMNS])
-    caption = f"Each group by {groups.by}, drawn to all groups as far as its own noise says."
+    caption = f"Each group by {groups.by}, moved towards all groups together, the more the larger its own noise is."
     return {
         "by": groups.by,
         "charts": [figure(chart, caption)],
@@ -193,7 +193,7 @@ def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
 
 
 def _shown(estimate: Estimate) -> list[int]:
-    """Numbers of the columns that are drawn: all of a few, of many those that tell components apart best."""
+    """Indices of the columns to draw: all if there are few, else those that separate components best."""
     d = len(estimate.columns)
     if d > _MOST_COLUMNS and isinstance(estimate, MixtureEstimate):
         return [int(i) for i in estimate.mixture.telling[:_MOST_COLUMNS]]
@@ -201,7 +201,7 @@ def _shown(estimate: Estimate) -> list[int]:
 
 
 def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
-    """How the release looks beside the public rows, and what it knows of its own fit."""
+    """Pictures of the release over the public rows, and sentences about its fit."""
     kept = histograms_in(estimate.public, len(estimate.columns)) or ()
     histograms = kept if public is None else histograms_of(public)
     shown = _shown(estimate)
@@ -233,7 +233,7 @@ def _picture(estimate: Estimate, public: PublicTable | None) -> Figure:
     caption = chart.findtext("desc", "")
     if len(estimate.columns) > 2 and estimate.law is not None:
         several = (estimate.n_components or 1) > 1
-        why = "they tell the components apart best" if several else "most of the columns' correlation lies along them"
+        why = "they separate the components best" if several else "most of the columns' correlation lies along them"
         caption += (
             f" Directions are found from the released numbers: {why}. One unit is one standard deviation of all rows "
             "along them."
@@ -244,7 +244,7 @@ def _picture(estimate: Estimate, public: PublicTable | None) -> Figure:
 
 
 def _relations(estimate: Estimate) -> list[Any]:
-    """How columns go together: over all rows first, then in each component."""
+    """Correlations of columns: over all rows first, then in each component."""
     mixture, columns = estimate.law, estimate.columns
     if mixture is None or len(columns) < 2:
         return []
@@ -281,7 +281,7 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
 
 
 def _fact(value: Any) -> str:
-    """A fact of the provenance; of a released number, its noise too."""
+    """Text of a fact of the provenance; for a released number also its noise."""
     if isinstance(value, dict):
         return f"about {value['estimate']:,} (noise of sd {value['sd']:.3g})"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -319,7 +319,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
 
 
 def _flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    """List names and values of nested data, in its order; of long lists only the length."""
+    """List names and values of nested data, in order; for long lists only the length."""
     rows: list[tuple[str, str]] = []
     for name, value in data.items():
         full = f"{before}{name}".replace("_", " ")
@@ -354,5 +354,5 @@ def _charges(privacy: Mapping[str, Any]) -> Table:
 
 
 def _of_columns(d: int, which: str) -> str:
-    """Say that not all columns are drawn; nothing where they are."""
+    """Sentence that not all columns are drawn; empty if they are."""
     return "" if d <= _MOST_COLUMNS else f"Of {d} columns, {which} are drawn, {_MOST_COLUMNS} in all."

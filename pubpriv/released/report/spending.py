@@ -1,6 +1,6 @@
-"""The picture of what a dataset spent of its budget over time: for its owner, who may see when runs charged.
+"""The picture of a dataset's spending over time, for its owner, who may see when runs charged.
 
-It shows the times of charges, which a page for readers does not (`report._history`).
+It shows the times of charges, unlike a page for readers (`report._history`).
 """
 
 import os
@@ -36,10 +36,10 @@ _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760.0, 60.0, 750.0, 58.0, 350.0
 _SPENT, _HELD, _CAP = SHADES[0], "#56B4E9", SHADES[1]
 
 _LABELS = 12
-"""Most labels: of more runs than this, those that spent most are labelled."""
+"""Most labels; if there are more runs, those that spent most are labelled."""
 
 _DOTS, _FINEST = 200, 2000
-"""More runs than that are not marked with dots; steps smaller than this part of the cap are drawn as one."""
+"""Most runs that are marked with dots; and steps smaller than 1 / `_FINEST` of the cap are drawn as one."""
 
 _STEPS = {
     "s": (1, 2, 5, 15, 30),
@@ -49,7 +49,7 @@ _STEPS = {
     "M": (1, 2, 3, 6),
     "Y": (1, 2, 5, 10, 20, 50, 100),
 }
-"""Steps between two marks of the axis of time, in NumPy's units."""
+"""Steps between marks on the time axis, in NumPy's units."""
 
 _FORMATS = {
     "s": ("%H:%M:%S", "%Y-%m-%d"),
@@ -59,7 +59,7 @@ _FORMATS = {
     "M": ("%b", "%Y"),
     "Y": ("%Y", ""),
 }
-"""Formats of a mark, and of what is written below it where it changes."""
+"""Formats of a mark, and of the text below it, which is written when it changes."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class _Balance:
 
 @dataclass(frozen=True)
 class _RunEnd:
-    """Time and height of a run's last charge, and what the run spent."""
+    """Time and height of a run's last charge, and the run's spending."""
 
     name: str
     at: datetime
@@ -83,10 +83,10 @@ class _RunEnd:
 
 
 def check_plot(path: Path) -> None:
-    """Check that a picture can be written there.
+    """Check that a picture can be written to a path.
 
     Raises:
-        InvalidInput: another suffix than .svg, or a folder that is not there or may not be written to.
+        InvalidInput: another suffix than .svg, or a folder that does not exist or is not writable.
     """
     if path.suffix.lower() != ".svg":
         raise InvalidInput(f"a plot is an .svg file, not {str(path)!r}: write {path.with_suffix('.svg').name}")
@@ -98,7 +98,7 @@ def check_plot(path: Path) -> None:
 
 
 def write_plot(path: Path, picture: Element) -> None:
-    """Write a picture to a place that `check_plot` allowed.
+    """Write a picture to a path that `check_plot` accepted.
 
     Raises:
         Unavailable: the disk refuses the file.
@@ -116,7 +116,7 @@ def spending(dataset: str, budget: Budget, records: Sequence[Record]) -> Element
     """Draw spending as steps over time, holds above it, the cap as a line, and the names of runs.
 
     Args:
-        dataset: its name.
+        dataset: name of the dataset.
         budget: its cap.
         records: all records of the dataset, oldest first.
     """
@@ -144,9 +144,9 @@ def spending(dataset: str, budget: Budget, records: Sequence[Record]) -> Element
 
 
 def _balances(records: Sequence[Record]) -> list[_Balance]:
-    """Balances that differ to the eye: of a hundred thousand charges a picture shows no more than some thousands."""
+    """Balances that differ visibly: of a hundred thousand charges a picture shows at most some thousands."""
     states = [(datetime.fromisoformat(record.at), states_of(record.state)[0]) for record in records]
-    found = [(at, state) for at, state in states if state.cap.main]  # none before books are carried on
+    found = [(at, state) for at, state in states if state.cap.main]  # no cap before books are carried on
     finest = found[-1][1].cap.main // _FINEST
     kept = [found[0]]
     for at, state in found[1:]:
@@ -162,7 +162,7 @@ def _balances(records: Sequence[Record]) -> list[_Balance]:
 
 
 def _ends(records: Sequence[Record]) -> list[_RunEnd]:
-    """The end of each run that charged; those that spent most first, then the newest."""
+    """The end of each run that charged, ordered by spending, then newest first."""
     ends: dict[str, _RunEnd] = {}
     for record in records:
         if record.kind == "charged":
@@ -183,7 +183,7 @@ def _legend(made: Element, cap: str) -> None:
 
 
 def _draw_balances(made: Element, balances: Sequence[_Balance], across: Axis, upwards: Axis) -> None:
-    """Steps to the last record, and dotted to the margin: nothing has changed since."""
+    """Draw steps up to the last record, and dotted lines to the margin, since nothing changed after it."""
     xs = [across(balance.at.timestamp()) for balance in balances]
     heights = {
         "spent": [upwards(balance.spent) for balance in balances],
@@ -203,7 +203,7 @@ def _draw_balances(made: Element, balances: Sequence[_Balance], across: Axis, up
 
 
 def _corners(xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
-    """Corners of a line that keeps each height until the next."""
+    """Corners of a line that keeps each height until the next point."""
     corners = [(xs[0], ys[0])]
     for x, y in zip(xs[1:], ys[1:], strict=True):
         corners += [(x, corners[-1][1]), (x, y)]
@@ -215,7 +215,7 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _label_runs(made: Element, ends: Sequence[_RunEnd], across: Axis, upwards: Axis) -> None:
-    """Write names to the lower right of the runs' ends, where no step goes, or to the upper left, or not at all."""
+    """Write each run's name to the lower right of its end, where no step is, or to the upper left, or not at all."""
     places = [(across(end.at.timestamp()), upwards(end.height)) for end in ends]
     for x, y in places if len(ends) <= _DOTS else []:
         add(made, element("circle", cx=x, cy=y, r=3.0, fill=_SPENT))

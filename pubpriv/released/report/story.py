@@ -1,6 +1,6 @@
-"""What a run asked, what that cost and what came out: of a model file's statement, or of a run in the ledger.
+"""The story of a run: its questions, their prices and the result, from a model file or from the ledger.
 
-Names, prices and sizes of noise are shown, no times: how long a step took may depend on rows.
+It has names, prices and sizes of noise, but no times, because the duration of a step may depend on rows.
 """
 
 import re
@@ -28,20 +28,20 @@ _WORDS = {
     "Selection": "which of many candidates fits best",
     "StableCells": "which cells of a grid hold the most rows",
 }
-"""Questions (`data.questions`) for somebody who has not read the papers."""
+"""Descriptions of questions (`data.questions`) for people who have not read the papers."""
 
 _OF_ONE_ROW = ("Selection", "StableCells")
-"""Questions that are no sums: of a person's rows the last is asked (`data.questions.per_person`)."""
+"""Questions that are not sums: only the last row of each person is asked (`data.questions.per_person`)."""
 
 
 def in_words(question: str) -> str:
-    """Say what a question asks; one that has no words here keeps its name."""
+    """Describe what a question asks; a question without a description keeps its name."""
     radial = re.fullmatch(r"Radial\((.+)\)", question)
     if radial is not None:
         return in_words(radial[1])
     dated = re.fullmatch(r"(.+) in ([0-9][0-9QW-]+)", question)
     if dated is not None:
-        return f"{in_words(dated[1])}; rows of {dated[2]} alone"
+        return f"{in_words(dated[1])}; only rows of {dated[2]}"
     if question.endswith(" per person"):
         inner = question.removesuffix(" per person")
         counted = "one row of each person counts" if inner in _OF_ONE_ROW else "a person's rows share one weight"
@@ -54,11 +54,11 @@ class Asked:
     """A question that was asked, or several of one kind that differ in a number of their label.
 
     Attributes:
-        label: of the first.
-        question: its name.
-        times: how many there were.
-        price: of all of them, in the run's currency.
-        numbers: how many noisy ones they released; None where only the ledger knows.
+        label: label of the first.
+        question: name of the question.
+        times: number of such questions.
+        price: price of all of them, in the run's currency.
+        numbers: number of noisy numbers that they released; None if only the ledger knows.
     """
 
     label: str
@@ -69,25 +69,25 @@ class Asked:
 
     @property
     def words(self) -> str:
-        """What was asked, and how often."""
+        """Description of the question, and how often it was asked."""
         return in_words(self.question) + (f" ({self.times} times)" if self.times > 1 else "")
 
 
 @dataclass(frozen=True)
 class Story:
-    """All that a picture of a run shows.
+    """Content of the picture of a run.
 
     Attributes:
-        title: what it is of.
-        rows: what the private rows are; `unit`: what is protected.
-        public: what the public rows are; empty where nothing is known of them.
+        title: title of the picture.
+        rows: description of the private rows; `unit`: what is protected.
+        public: description of the public rows; empty if nothing is known about them.
         asked: questions in their order.
-        currency: of prices.
-        spent: by the run, in words.
-        guarantees: of the run, and of the dataset's budget where a ledger was asked.
-        outcome: what came out, a sentence each.
-        meaning: the guarantee for somebody who has never heard of differential privacy.
-        simulation: nothing of it is private.
+        currency: currency of prices.
+        spent: spending of the run, in words.
+        guarantees: guarantee of the run, and of the dataset's budget if a ledger was read.
+        outcome: sentences about the result.
+        meaning: explanation of the guarantee for people who have never heard of differential privacy.
+        simulation: whether it was a simulation, in which nothing is private.
     """
 
     title: str
@@ -109,10 +109,10 @@ class Story:
 
     @classmethod
     def of_model(cls, estimate: Estimate) -> "Story":
-        """Read what a model file states.
+        """Make the story of a release from its model file.
 
         Args:
-            estimate: that was released.
+            estimate: the release.
         """
         stated, facts = estimate.privacy, estimate.provenance
         guarantee, bill = stated["guarantee"], stated["charges"]
@@ -134,19 +134,19 @@ class Story:
 
     @classmethod
     def of_run(cls, balance: Balance, run: RunView, published: Mapping[str, int]) -> "Story":
-        """Read what the ledger has of a run.
+        """Make the story of a run in the ledger.
 
         Args:
-            balance: of its dataset.
-            run: finished or not.
-            published: how many noisy numbers, by label.
+            balance: balance of its dataset.
+            run: the run, finished or not.
+            published: number of published noisy numbers, by label.
         """
         asked = [
             (charge.label, charge.question, charge.price_run.main / UNIT, published.get(charge.label, 0))
             for charge in run.charges
         ]
         guarantee = run.allotment.guarantee([charge.event for charge in run.charges])
-        numbers = f"{counted(sum(published.values()), 'noisy number')}, from which the estimate was worked out"
+        numbers = f"{counted(sum(published.values()), 'noisy number')}, from which the estimate was computed"
         return cls(
             title=f"What run {run.release_id} of {balance.dataset} asked",
             rows=f"the table of {balance.dataset}",
@@ -161,7 +161,7 @@ class Story:
         )
 
     def table_rows(self) -> list[list[str]]:
-        """List questions as text: label, what was asked, cost, share of it and, where it is known, numbers released."""
+        """Return questions as text: label, description, price, share of the total and, if known, numbers released."""
         whole = self.price or 1.0
         return [
             [
@@ -175,18 +175,18 @@ class Story:
         ]
 
     def table_heads(self) -> tuple[str, ...]:
-        """Name the columns of `table_rows`."""
+        """Return the heads of the columns of `table_rows`."""
         numbers = any(each.numbers is not None for each in self.asked)
         return ("step", "what was asked", f"cost ({self.currency})", "share", *(("noisy numbers",) if numbers else ()))
 
     def summary(self) -> str:
-        """Say in a sentence how much was asked and what it cost."""
+        """Summarise in a phrase how many questions were asked and their price."""
         number = sum(each.times for each in self.asked)
         return f"{counted(number, 'question')} asked of {self.rows}, {self.spent} in all"
 
 
 def _grouped(asked: Iterable[tuple[str, str, float, int | None]]) -> tuple[Asked, ...]:
-    """Put together what differs only in a number of its label: rounds, columns, components."""
+    """Combine questions whose labels differ only in a number: rounds, columns, components."""
     groups: dict[tuple[str, str], list[tuple[str, str, float, int | None]]] = {}
     for each in asked:
         groups.setdefault((re.sub(r"\d+", "#", each[0]), each[1]), []).append(each)

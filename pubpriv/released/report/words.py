@@ -1,4 +1,4 @@
-"""What a report says in sentences: headline, what to read first, how to read an error."""
+"""Sentences of a report: headline, opening, warnings, answers to common questions."""
 
 from statistics import median
 
@@ -21,7 +21,7 @@ def headline(estimate: Estimate) -> str:
 
 
 def opening(estimate: Estimate) -> str:
-    """Return the first sentence: what, from what, when."""
+    """Return the opening sentence: what was estimated, when, from which rows and how."""
     facts = estimate.provenance
     made = str(facts.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
     rows = f"{estimate.counted} {'simulated' if estimate.is_simulation else 'private'} {estimate.counted_as}"
@@ -35,13 +35,13 @@ def opening(estimate: Estimate) -> str:
 
 
 def _how(estimate: Estimate) -> str:
-    """The method in words; those with a name of their own keep it."""
+    """The method in words, or its own name."""
     name, _, rest = str(estimate.method).partition(" (")
     return _METHODS.get(name, f"the method {name}") + (f" ({rest}" if rest else "")
 
 
 def warnings(estimate: Estimate) -> list[str]:
-    """Say what has to be known before a number is used; empty where there is nothing."""
+    """Return warnings to read before using a number; empty if there are none."""
     found = []
     if estimate.is_simulation:
         found.append("This is a simulation. Nothing about it is private: do not publish it if its rows are.")
@@ -51,7 +51,7 @@ def warnings(estimate: Estimate) -> list[str]:
 
 
 def mapped_columns(estimate: Estimate) -> str | None:
-    """Return what is to be known of columns like `log1p(cost)`; None where there are none."""
+    """Return a remark about columns like `log1p(cost)`; None if there are none."""
     mapped = [column for column in parse_columns(estimate.columns) if column.function]
     if not mapped:
         return None
@@ -64,22 +64,22 @@ def mapped_columns(estimate: Estimate) -> str | None:
     if not ways:
         return f"{text}."
     return (
-        f"{text}; what takes a value back: {', '.join(ways)}. A mapped mean taken back is a middle value, not the mean."
+        f"{text}; to map a value back: {', '.join(ways)}. A mean that is mapped back is a middle value, not the mean."
     )
 
 
 def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, str]]:
-    """Answer what who has a minute asks: may it be used, what is protected, what privacy cost, what is left.
+    """Answer a hurried reader's questions: may it be used, what is protected, what did privacy cost, what is left.
 
     Args:
-        estimate: that was released.
-        protected: what somebody could find out at most, in a sentence; empty for a simulation.
-        budget: what is left of the dataset's budget, in a sentence; empty where no ledger was asked.
+        estimate: the release.
+        protected: sentence on the most that somebody could find out; empty for a simulation.
+        budget: sentence on the remaining budget of the dataset; empty if no ledger was read.
     """
     read = "Yes, once the warnings are read." if warnings(estimate) else ""
     use = (read or "Yes, it came with no warning.") if estimate.converged else "No: it did not converge."
     if estimate.is_simulation:
-        use = "For trying things out alone: it is a simulation."
+        use = "Only for trying things out: it is a simulation."
     unit = str(estimate.privacy["unit"])
     asked = [
         ("May it be used?", use),
@@ -91,7 +91,7 @@ def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, s
 
 
 def _wider(estimate: Estimate) -> str:
-    """Say how much wider intervals of means are than sampling alone would make them, in the middle of all columns."""
+    """Say how much wider intervals of means are than from sampling alone, as the median over columns."""
     means = of_columns(of_all(estimate.numbers()))
     ratios = [number.error / number.sampling for number in means if number.sampling]
     if not ratios:

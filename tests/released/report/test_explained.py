@@ -39,7 +39,7 @@ def test_every_question_has_words(question):
     assert in_words(f"{question} per person").startswith(f"{words};")
     one_row = question in [each.__name__ for each in OF_ONE_ROW]
     assert ("one row of each" in in_words(f"{question} per person")) == one_row
-    assert in_words(f"{question} in 2026-W47") == f"{words}; rows of 2026-W47 alone"
+    assert in_words(f"{question} in 2026-W47") == f"{words}; only rows of 2026-W47"
 
 
 def test_a_model_tells_its_questions_in_order_with_their_prices():

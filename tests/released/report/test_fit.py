@@ -96,7 +96,7 @@ def test_a_release_tells_how_it_fits():
         "About 1.32% ± 0.22% of the records lie beyond the clip radius",
         "Fewer than about 14 records that lie more than 9.4 standard deviations out",
         "move a mean by 14 L / n standard deviations, and a variance by 14 L^2 / n of it",
-        "a divergence of 0.31; up to 0.005 is let pass): it does not fit, and about 12% of the records",
+        "a divergence of 0.31; up to 0.005 is accepted): it does not fit, and about 12% of the records",
         "About 2,031 ± 80 records lie where no public row is: no component could be made of them",
         "No two components lie apart; 3 of them predict records best",
     ):
@@ -120,14 +120,14 @@ def test_records_of_no_component_are_told():
     text = " ".join(sentences(found))
     assert "1.21% ± 0.42% of the records belong to no component: they lie more than 6.07 standard" in text
     assert "Fewer than about 34 records more than 6.07 standard deviations from every component" in text
-    assert "as if they were 4.1 standard deviations out at most" in text
+    assert "as if they were at most 4.1 standard deviations out" in text
     assert lead(found).endswith(" 1.21% of them belong to no group, and are left out.")
     assert "belong" not in lead(telling(**OUTSIDE | {"outside": OUTSIDE["outside"] | {"seen": False}}))
     many = replace(
         telling(misfit=None, coverage=None, **OUTSIDE | {"outside": OUTSIDE["outside"] | {"share": 0.05}}),
         converged=False,
     )
-    assert "5.00% of the records belong to no component: too many to be odd ones" in lead(many)
+    assert "5.00% of the records belong to no component: too many to be outliers" in lead(many)
 
 
 def test_what_is_not_there_is_said_to_be_not_there():
@@ -139,7 +139,7 @@ def test_what_is_not_there_is_said_to_be_not_there():
     )
     text = " ".join(sentences(quiet))
     assert "No record was seen beyond the clip radius" in text
-    assert "0.005 is let pass): it fits." in text
+    assert "0.005 is accepted): it fits." in text
     assert "No group of records was seen away from all public rows (0 ± 80)" in text
 
 

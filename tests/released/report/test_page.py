@@ -219,7 +219,7 @@ def test_other_public_rows_are_refused():
 
 def test_the_history_of_another_ledger_is_refused():
     """A history has to know the dataset and the release."""
-    with pytest.raises(InvalidInput, match="does not have what this model says to be"):
+    with pytest.raises(InvalidInput, match="does not have the release of this model"):
         page(mean_release(), history=history("other"))
     with pytest.raises(InvalidInput, match="name the ledger"):
         page(mean_release(dataset="labs"), history=history())

@@ -1,7 +1,7 @@
-"""Triggers that keep the ledger append-only, in the words of each database, and whether they are there.
+"""Triggers that keep the ledger append-only, as SQL for each database, and a check that they exist.
 
-Revisions make them; what a released revision made never changes. Whoever owns the database can take them away, and then
-change rows without a trace that a reader sees at once: a ledger without them opens for reading only.
+Revisions make them; a released revision never changes. The owner of the database can drop them, and then change rows
+without a trace that a reader sees at once. So a ledger without them is open for reading only.
 """
 
 import sqlalchemy as sa
@@ -20,40 +20,40 @@ _TAKEN = " OR ".join(
 )
 _NEXT = "(SELECT COALESCE(MAX(r.seq) + 1, 0) FROM records r WHERE r.dataset = NEW.dataset)"
 _NOT_AT_END = f"NEW.seq <> {_NEXT} OR {_TAKEN}"
-"""A record that is inserted elsewhere than at the end of its chain, or a second one of a kind."""
+"""Condition: a record is not inserted at the end of its chain, or is a second one in the sense of `ONCE`."""
 
 _CLOSED = "EXISTS (SELECT 1 FROM records r WHERE r.dataset = NEW.dataset AND r.kind = 'sealed')"
-"""A record that is inserted after the one which closed the books."""
+"""Condition: a record is inserted after the one that closed the books."""
 
 _NAME_TAKEN = "EXISTS (SELECT 1 FROM datasets d WHERE d.name = NEW.name)"
-"""SQLite only: PostgreSQL has no way to replace a row by inserting one."""
+"""Condition for SQLite only: PostgreSQL cannot replace a row by inserting one."""
 
 _REFUSE = f"BEGIN RAISE EXCEPTION '{_APPEND_ONLY}'; END"
 _BEFORE = {"INSERT": 7, "DELETE": 11, "UPDATE": 19, "TRUNCATE": 34}
-"""How PostgreSQL notes triggers before an event: for each row, or for the statement that empties a table."""
+"""PostgreSQL's codes (`tgtype`) of triggers before an event: for each row, or for the statement for TRUNCATE."""
 
 
 def first_revision(dialect: str) -> list[str]:
-    """Make the statements after which no row is updated or deleted."""
+    """Return statements that forbid updating and deleting rows."""
     return _prepare(dialect) + [
         statement for verb in _VERBS for table in _TABLES for statement in _never(dialect, table, verb)
     ]
 
 
 def second_revision(dialect: str) -> list[str]:
-    """Make the statements after which rows are inserted at the end only."""
+    """Return statements that allow inserting rows only at the end of a chain."""
     at_end = _before_insert(dialect, "records", "records_at_end", _NOT_AT_END)
     once = _before_insert(dialect, "datasets", "datasets_once", _NAME_TAKEN) if dialect == "sqlite" else []
     return at_end + once
 
 
 def fourth_revision(dialect: str) -> list[str]:
-    """Make the statements after which nothing is added to books that are closed."""
+    """Return statements that forbid adding records to closed books."""
     return _before_insert(dialect, "records", "records_not_closed", _CLOSED)
 
 
 def missing(connection: sa.Connection) -> list[str]:
-    """Name the triggers that are gone, disabled, or other ones than the newest revision's."""
+    """Return the names of triggers that are missing, disabled, or not those of the newest revision."""
     dialect = connection.dialect.name
     found = {str(name): str(text) for name, text in connection.execute(_INSTALLED[dialect])}
     return sorted(name for name, text in _expected(dialect).items() if found.get(name) != text)
@@ -68,11 +68,11 @@ _INSTALLED = {
         "AND t.tgenabled IN ('O', 'A') AND t.tgqual IS NULL"
     ),
 }
-"""Triggers that fire; in PostgreSQL on which table, when (the bits of `tgtype`), and what they run."""
+"""Queries for active triggers; in PostgreSQL with table, event (bits of `tgtype`) and source."""
 
 
 def _never(dialect: str, table: str, verb: str) -> list[str]:
-    """Statements after which `verb` (UPDATE or DELETE) on `table` fails."""
+    """Statements that make `verb` (UPDATE or DELETE) on `table` fail."""
     name = f"{table}_no_{verb.lower()}"
     if dialect == "sqlite":
         return [f"CREATE TRIGGER {name} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"]
@@ -80,7 +80,7 @@ def _never(dialect: str, table: str, verb: str) -> list[str]:
 
 
 def _before_insert(dialect: str, table: str, name: str, wrong: str) -> list[str]:
-    """Statements after which inserting a row into `table` fails where `wrong`."""
+    """Statements that make inserting a row into `table` fail if `wrong` holds."""
     head = f"CREATE TRIGGER {name} BEFORE INSERT ON {table}"
     if dialect == "sqlite":
         return [f"{head} WHEN {wrong} BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"]
@@ -89,7 +89,7 @@ def _before_insert(dialect: str, table: str, name: str, wrong: str) -> list[str]
 
 
 def _prepare(dialect: str) -> list[str]:
-    """What `never` needs, once; a table in PostgreSQL can also be emptied as a whole."""
+    """Statements that `_never` needs once; in PostgreSQL also against TRUNCATE."""
     if dialect == "sqlite":
         return []
     function = f"CREATE FUNCTION ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ {_REFUSE} $$"
@@ -101,7 +101,7 @@ def _prepare(dialect: str) -> list[str]:
 
 
 def _expected(dialect: str) -> dict[str, str]:
-    """Say, by name, what each trigger of the newest revision is, as `_INSTALLED` reads it."""
+    """Return each trigger of the newest revision by name, in the form in which `_INSTALLED` reads it."""
     if dialect == "sqlite":
         made = [_never(dialect, table, verb)[0] for table in _TABLES for verb in _VERBS]
         made += _before_insert(dialect, "records", "records_at_end", _NOT_AT_END)

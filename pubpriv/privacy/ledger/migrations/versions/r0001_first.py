@@ -13,7 +13,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make tables, indexes that make one charge and one answer per key a fact, and append-only triggers."""
+    """Make tables, unique indexes (one charge and one answer per key), and append-only triggers."""
     op.create_table("datasets", sa.Column("name", sa.Text, primary_key=True))
     op.create_table(
         "records",

@@ -1,7 +1,7 @@
-"""Rows are inserted at the end of their dataset's chain only, and one run's records of a kind have an index.
+"""Rows are inserted only at the end of their dataset's chain, and an index finds a run's records of a kind.
 
-The first revision refused to update and to delete. `INSERT OR REPLACE` from a program that leaves
-`recursive_triggers` off deletes without asking these triggers; it is refused here before it replaces anything.
+The first revision refuses updates and deletes. `INSERT OR REPLACE` from a program with `recursive_triggers` off
+deletes without firing these triggers; here it is refused before it replaces anything.
 
 Revision ID: 0002
 """

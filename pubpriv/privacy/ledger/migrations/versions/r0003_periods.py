@@ -1,4 +1,4 @@
-"""Records of a run name the period that it is of, and the newest one of a period is found at once.
+"""Records of a run name its period, and an index finds the newest record of a period.
 
 Revision ID: 0003
 """
@@ -11,6 +11,6 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Add a column, part of the hashed record where it holds a name, and its index."""
+    """Add a column, which is part of the hashed record if it is not null, and its index."""
     op.add_column("records", sa.Column("period", sa.Text))
     op.create_index("records_period", "records", ["dataset", "period", "seq"])
