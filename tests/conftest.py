@@ -83,17 +83,6 @@ LONG = (
 server keeps is early among them, for that grows with every test."""
 
 
-def pytest_configure(config):
-    """Folders of tests, and of what they start, lie in memory where there is room: to wait for a disk proves nothing.
-
-    Not those of tests that install whole environments or run browsers, which are large.
-    """
-    from helpers.room import where
-
-    if "not wheel" in config.option.markexpr and "TMPDIR" not in os.environ:
-        os.environ["TMPDIR"], tempfile.tempdir = where(), None
-
-
 @pytest.hookimpl(optionalhook=True)  # tests are also run without xdist
 def pytest_xdist_auto_num_workers():
     """One worker more than there are processors: for a good part of the time tests wait for servers."""
@@ -121,8 +110,12 @@ def pytest_xdist_make_scheduler(config, log):
     return OneServer(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before items are chosen by their marks
 def pytest_collection_modifyitems(items):
-    """Long files first, all else as it was."""
+    """Long files first, all else as it was; whoever takes the Prefect server is long."""
+    for item in items:
+        if item.get_closest_marker("prefect"):
+            item.add_marker("long")
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 

@@ -1,7 +1,7 @@
 """What the bench of intervals says is what was measured, and a miss is told."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -52,6 +52,8 @@ CELLS = {
     ),
     "a false alarm": ([run()] * 19 + [run(flagged=True)], "alarms"),
     "an alarm that is none": ([run(of("t5"))] * 19 + [run(of("t5"), flagged=True)], ""),
+    "no Gaussian to look for": ([run(replace(of("poisson-0.5"), estimator="gaussian-target"), flagged=True)] * 20, ""),
+    "small counts that are sound": ([run(of("poisson-0.5"), flagged=True)] * 20, "alarms"),
     "wide": ([run(of("t5"), width=3.1)] * 20, "means wide, variances wide"),
     "wide for Gaussian rows": ([run(width=1.3)] * 20, "means wide, variances wide"),
     "refused": ([asdict(GAUSSIAN) | {"refused": "too few rows", "failed": None}] * 20, ""),

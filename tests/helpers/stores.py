@@ -17,11 +17,13 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from helpers.room import where
 from pubpriv.privacy.ledger import Ledger
 
 PASSWORD = "s3cret/pa:ss@word"  # what a careless URL would break on
 KINDS = ("sqlite", "postgresql")
+
+_ROOM = 4 << 30
+"""Bytes that the databases of a session have room in."""
 
 
 def postgres_programs() -> Path | None:
@@ -30,6 +32,12 @@ def postgres_programs() -> Path | None:
     folders.insert(0, Path(shutil.which("initdb") or "/nowhere/initdb").parent)
     found = [folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()]
     return found[-1] if found else None
+
+
+def _where() -> str:
+    """In memory where there is room: a hundred databases are a gigabyte of files, made and deleted."""
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM else "/tmp"
 
 
 @contextmanager
@@ -99,7 +107,7 @@ class Postgres(Store):
     def __init__(self, programs: Path) -> None:
         super().__init__()
         self.programs = programs
-        self._folder = Path(tempfile.mkdtemp(prefix="pubpriv-postgres-", dir=where()))
+        self._folder = Path(tempfile.mkdtemp(prefix="pubpriv-postgres-", dir=_where()))
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
