@@ -6,7 +6,7 @@ REQUIREMENTS := -c constraints.txt -e '.[all,dev]'
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-storm test-operate test-wheel check docs clean
+.PHONY: help install demo test test-long test-slow test-storm test-operate test-wheel check docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ demo: install  ## the main job on real data: a released mixture and its ledger, 
 
 test: install  ## the fast suite, on up to four processors
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+test-long: install  ## what takes long and needs no patience: a Prefect server, clusters, killed processes, audits
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m 'long and not slow and not storm and not operate and not wheel' \
+		-n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-slow: install  ## the long statistical and timing tests
 	$(BIN)/pytest -m slow

@@ -13,6 +13,8 @@ from pubpriv.audit._neighbours import difference, distance, integers
 from pubpriv.data import questions
 from pubpriv.data.questions import Bisection
 
+pytestmark = pytest.mark.long
+
 ATTACKS = {attack.name: attack for attack in attacks()}
 
 

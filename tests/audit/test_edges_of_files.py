@@ -23,6 +23,8 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import ArrayTable, PrivateTable
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = {example.name: example for example in examples()}
 FILE, FOLDER, LINES = _LAYOUTS
 SHARE = 7

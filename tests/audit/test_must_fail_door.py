@@ -27,6 +27,8 @@ from pubpriv.privacy.ledger.views import ChargeView
 from pubpriv.privacy.noise import OperatingSystemNoise
 from pubpriv.privacy.runs import RecordedRun
 
+pytestmark = pytest.mark.long
+
 RUNS = 5000
 """Answers on each side: a lost sqrt(2) at mu = 2 is then found with some eight standard errors to spare."""
 

@@ -9,6 +9,8 @@ from pubpriv.audit._radial import _attacked, _chosen, _in_answers, _law, _throug
 from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.privacy.noise import OperatingSystemNoise
 
+pytestmark = pytest.mark.long
+
 ATTACKS = {attack.name: attack for attack in attacks()}
 
 

@@ -19,6 +19,8 @@ from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.events import PureEvent
 from pubpriv.privacy.units import UNIT
 
+pytestmark = pytest.mark.long
+
 ROWS = np.random.default_rng(0).normal(size=(50, 2))
 PRICE = Fraction(1, 10)
 

@@ -33,7 +33,7 @@ from pubpriv.estimators import MEAN
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.ledger import Ledger
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(120)]
 
 IN_MEMORY = {"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}
 QUIETLY = {"host": "127.0.0.1", "dashboard_address": ":0"}

@@ -8,8 +8,11 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 from pubpriv.flows import processes
+
+pytestmark = pytest.mark.long
 
 SLEEP = f"import subprocess; subprocess.run([{sys.executable!r}, '-c', 'import time; time.sleep(600)'])"
 PARENT = f"""

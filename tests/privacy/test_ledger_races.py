@@ -15,6 +15,8 @@ from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import UNIT
 
+pytestmark = pytest.mark.long
+
 EVENT = GaussianEvent(Fraction(2, 40), ((1 << 30, 1),))
 """Costs a fortieth of the budget."""
 

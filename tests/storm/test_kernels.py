@@ -30,6 +30,8 @@ from helpers.jobs import (
 )
 from threadpoolctl import threadpool_info
 
+pytestmark = pytest.mark.long
+
 NEEDS = {"Haswell": "avx2", "Sandybridge": "avx", "Nehalem": "sse4_2", "Prescott": "sse2"}
 """Kernels for which wheels carry code, newest first, and the processor flag that each cannot do without."""
 

@@ -14,6 +14,8 @@ from pubpriv.flows import periods, processes
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
+pytestmark = pytest.mark.long
+
 OURS = ("benchmarks", "cli", "deployments", "flows", "pubpriv", "schemas", "tasks")
 THEIRS = ("numpy", "pandas", "prefect", "pyarrow", "runpy", "socket", "typer", "uvicorn")
 PROGRAM = Path(sys.executable).with_name("pubpriv")

@@ -27,6 +27,8 @@ from helpers.jobs import (
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger.views import Balance
 
+pytestmark = pytest.mark.long
+
 FIRST, LATER = "mixture/pca", "mixture/round-1"
 
 POINTS = {

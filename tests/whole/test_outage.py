@@ -18,6 +18,8 @@ from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
+pytestmark = pytest.mark.long
+
 DATASET, RELEASE_ID, ALLOTMENT = "visits", "r1", "zcdp:0.5"
 
 _TESTS = str(Path(__file__).parents[1])

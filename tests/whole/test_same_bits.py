@@ -26,6 +26,8 @@ from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
+pytestmark = pytest.mark.long
+
 MONTH, RELEASE = "2024-02", "r1"
 BUDGET = "zcdp:0.5"
 
