@@ -119,7 +119,7 @@ REFUSED = {
     "nothing": (None, {"name": "p"}, "a private table is the path"),
     "text": (FRAME.assign(a=str(CANARY)), {"name": "p"}, "'a' of the private table frame://p is binary, not a number"),
     "objects": (FRAME.assign(a=[{CANARY}, 1] * 300), {"name": "p"}, "not a number"),
-    "categories": (FRAME.assign(a=FRAME["who"].astype("category")), {"name": "p"}, "--by a tells groups apart"),
+    "categories": (FRAME.assign(a=FRAME["who"].astype("category")), {"name": "p"}, "--by a makes groups of them"),
     "a misspelt column": (FRAME.rename(columns={"a": "aa"}), {"name": "p"}, "did you mean 'aa'"),
     "other columns": (pa.table(FRAME), {"name": "p", "exact": True}, "--columns a"),
     "no rows": (FRAME.head(0), {"name": "p"}, "has no rows"),
