@@ -1,1 +1,1 @@
-"""Which datasets are released, when, and with which settings; and how that is put on a Prefect server."""
+"""Datasets with their schedules and settings of releases, and their registration on a Prefect server."""

@@ -1,8 +1,8 @@
-"""Who is notified of what: the automations that `notify` in a dataset's file asks for.
+"""Automations that notify people, as requested by `notify` in a dataset's file.
 
-A block of the Prefect server says where a message goes; it holds the address or the secret, and no file does. What
-happens to runs is Prefect's own event, by the deployment that made the run; what happens to a budget or to a
-ledger is an event of ours (`pubpriv.tasks.events`). Messages are states and figures of the ledger, which are public.
+A block of the Prefect server has the address or the secret of the recipient; files contain neither. Notices about runs
+use Prefect's own events, by the deployment of the run; notices about a budget or a ledger use our events
+(`pubpriv.tasks.events`). Messages have states and figures of the ledger, which are public.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,10 +13,10 @@ from typing import Any, Literal
 from pubpriv.tasks.events import EXHAUSTED, EXPORT_OLD, LOW, MISSED, VERIFY_FAILED, resource_id
 
 Kind = Literal["failed", "refused", "crashed", "missed", "low", "exhausted", "export-old", "verify-failed"]
-"""What somebody can be notified of."""
+"""Kinds of notices."""
 
 _LATE_SECONDS = 600
-"""A scheduled run that no worker took for so long is reported as missed: nothing else would be heard of it."""
+"""Seconds after which a scheduled run that no worker took is reported as missed."""
 
 _EVENTS = {
     "missed": MISSED,
@@ -27,13 +27,13 @@ _EVENTS = {
 }
 
 _OF_AUDITS = ("export-old", "verify-failed")
-"""What an audit says of all the datasets that it looks at."""
+"""Kinds of notices from audits, about all datasets that they check."""
 
 _ONCE_SECONDS = 60
-"""What is said more than once within so many seconds is sent once: a crash, by runner and worker; an audit's finds."""
+"""Repeated notices within this time are sent once: runner and worker both report a crash, audits several findings."""
 
 _REFUSED = "*BudgetExceeded: *"
-"""How the message of a run's state looks that found no room in the budget; `!` before it: any other."""
+"""Pattern of the state message of a run without room in the budget; `!` before it matches any other message."""
 
 _RUN = "{{ flow_run.name }}"
 _SUBJECT = f"pubpriv: {_RUN} {{{{ flow_run.state.name }}}}"
@@ -42,7 +42,7 @@ _BODY = "{{ flow_run.state.message }}" + _WHERE
 _LATE_BODY = f"No worker took it within {_LATE_SECONDS // 60} minutes: is one at work?{_WHERE}"
 
 _WEBHOOK = "webhook"
-"""Type of the block that is called with JSON; blocks of other types notify by themselves."""
+"""Type of a block that is called with JSON; blocks of other types send notifications themselves."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Target:
     """A block of the server to which messages go.
 
     Attributes:
-        name: TYPE/NAME, as files have it.
-        identity: of the block on the server.
+        name: TYPE/NAME, as in files.
+        identity: identity of the block on the server.
     """
 
     name: str
@@ -74,8 +74,8 @@ class Subject:
     """What a notice is about.
 
     Attributes:
-        name: of the dataset or the audit.
-        is_dataset: otherwise it is an audit.
+        name: name of the dataset or the audit.
+        is_dataset: whether it is a dataset; otherwise it is an audit.
         deployments: names of its deployments.
     """
 
@@ -85,23 +85,23 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """Name it where datasets and audits are listed together."""
+        """Name that distinguishes datasets and audits."""
         return self.name if self.is_dataset else f"audit {self.name}"
 
     @property
     def runs(self) -> dict[str, str | list[str]]:
-        """Give the labels of what its runs are related to."""
+        """Return the labels of resources related to its runs."""
         return {"prefect.resource.role": "deployment", "prefect.resource.name": sorted(self.deployments)}
 
 
 def notices(subject: Subject, kinds: Collection[str], target: Target, tags: Collection[str]) -> list[Any]:
-    """Make the automations that notify a target of what happens to a dataset, or of what an audit finds.
+    """Make the automations that notify a target about a dataset or about findings of an audit.
 
     Args:
         subject: the dataset or the audit.
-        kinds: each a `Kind`.
-        target: whom to tell.
-        tags: of the automations.
+        kinds: kinds of notices.
+        target: recipient.
+        tags: tags of the automations.
     """
     from prefect.events.schemas.automations import AutomationCore
 
@@ -122,7 +122,7 @@ _Notice = tuple[str, Any, str, str]
 
 
 def _of_states(subject: Subject, kinds: Collection[str]) -> Iterator[_Notice]:
-    """Tell of final states; a run that was refused has failed, with a message that says so."""
+    """Yield notices of final states; a refused run has failed, with a message that says so."""
     both = {"failed", "refused"} <= {*kinds}
     if both:
         yield "failed, refused", _ended(subject, "Failed"), _SUBJECT, _BODY

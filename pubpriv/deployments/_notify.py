@@ -1,4 +1,4 @@
-"""Bring the automations that tell people to what the files ask for; those of other installations stay."""
+"""Update the notifying automations on the server to match the files; those of other installations stay."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -11,15 +11,15 @@ from pubpriv.flows.automations import content
 from pubpriv.flows.tags import NOBODY, OF, TAG
 
 _OF = f"{TAG}-notify-"
-"""What the tag begins with that names the dataset, or the audit, of which an automation gives notice."""
+"""Prefix of the tag that names the dataset or the audit of a notifying automation."""
 
 
 def targets(client: Any, deployments: Iterable[Rendered]) -> dict[str, Target]:
     """Find the blocks that files name, before anything is changed.
 
     Args:
-        client: of the server.
-        deployments: of the files.
+        client: client of the server.
+        deployments: deployments of the files.
 
     Raises:
         InvalidInput: the server has no such block, or it does not notify.
@@ -57,16 +57,16 @@ def ensure_notices(
     prune: bool,
     dry_run: bool,
 ) -> list[Outcome]:
-    """Make, change and delete automations until the server notifies those whom the files name.
+    """Make, change and delete automations so that the server sends the notices that the files request.
 
-    What a file asks for no more is deleted; that of a dataset that no file names, with `prune` only.
+    Notices that a file no longer requests are deleted; those of datasets that no file names, only with `prune`.
 
     Args:
-        client: of the server.
-        deployments: of the files.
-        found: by `targets`.
+        client: client of the server.
+        deployments: deployments of the files.
+        found: result of `targets`.
         owner: the tag of the installation.
-        whole: the files are all there are; otherwise they have a say about their own datasets only.
+        whole: the files are complete; otherwise they only decide about their own datasets.
         prune: delete those about datasets and audits that no file names.
         dry_run: change nothing.
     """
@@ -98,12 +98,12 @@ def _wanted(deployments: Iterable[Rendered], found: dict[str, Target], owner: st
 
 
 def _taken_over(automation: Any, named: Collection[str]) -> bool:
-    """Tell whether it was made without a name for the installation, of what the files describe."""
+    """Check whether an automation was made without an installation name, for something that the files describe."""
     return f"{OF}{NOBODY}" in automation.tags and not {*named}.isdisjoint(automation.tags)
 
 
 def _known(client: Any) -> list[Any]:
-    """List the automations that any installation made to tell people."""
+    """List the notifying automations of all installations."""
     from prefect.events.filters import AutomationFilter, AutomationFilterTags
 
     mine = AutomationFilter(tags=AutomationFilterTags(all_=[TAG]))

@@ -1,4 +1,4 @@
-"""What became, or would become, of things on a server, and what differs between what is there and what is wanted."""
+"""Outcomes of changes on a server, and differences between existing and wanted values."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,20 +8,20 @@ from typing import Any
 CREATED, CHANGED, UNCHANGED, REMOVED, LEFT = "created", "changed", "unchanged", "removed", "in no file"
 
 _LONGEST = 80
-"""Characters of a value that are shown."""
+"""Most characters of a value that are shown."""
 
 _UNSHOWN = "form"
-"""Too long to be shown, and made of the installed version: only that it differs is said."""
+"""A part that is too long to be shown, and depends on the installed version: only the fact that it differs is shown."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one thing on the server, or would.
+    """The real or predicted outcome for one object on the server.
 
     Attributes:
         what: for example `deployment estimate-mean/sensors.mean`.
         result: created, changed, unchanged, removed, or in no file.
-        detail: what changed, as it was and as it is; or what to do.
+        detail: changes with old and new values; or what to do.
     """
 
     what: str
@@ -30,7 +30,7 @@ class Outcome:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Say part by part what differs: `parameters.budget: "zcdp:0.1" -> "zcdp:0.2"`."""
+    """Describe the differing parts: `parameters.budget: "zcdp:0.1" -> "zcdp:0.2"`."""
     changes = []
     for name in [name for name in after if before[name] != after[name]]:
         if name == _UNSHOWN:
@@ -43,7 +43,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Give the leaves of a value with their dotted names."""
+    """Yield the leaves of a value with their dotted names."""
     if isinstance(value, Mapping) and value:
         for key, part in value.items():
             yield from _parts(f"{name}.{key}", part)

@@ -1,4 +1,4 @@
-"""Parts of dataset files that datasets and audits have in common: when something is due, and who is notified."""
+"""Parts that files of datasets and audits have in common: schedules and notifications."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self, get_args
@@ -16,11 +16,11 @@ _RULES = {
 }
 
 BLOCK = r"^[a-z0-9-]+/[a-z0-9-]+$"
-"""How a block of a Prefect server is named: TYPE/NAME."""
+"""Pattern of the name of a block on a Prefect server: TYPE/NAME."""
 
 
 class Part(BaseModel):
-    """A part of a dataset file: fields that are there and no others, and no value in an error's text."""
+    """A part of a dataset file: no unknown fields, and no values in texts of errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -32,9 +32,9 @@ class Schedule(Part):
         cron: five fields, as cron reads them.
         interval: seconds between runs, 60 or more.
         rrule: an iCalendar rule, for example `FREQ=MONTHLY;BYDAY=1MO;BYHOUR=3;BYMINUTE=0;BYSECOND=0`.
-        timezone: in which they are meant.
-        anchor: with `interval`: when one run is due; default: the first of 2026, midnight.
-        active: false: no run is made, but the deployment can be run by hand.
+        timezone: time zone of these times.
+        anchor: with `interval`: time at which one run is due; default: the first of 2026, midnight.
+        active: false: no runs are scheduled, but the deployment can be run by hand.
     """
 
     cron: str | None = None
@@ -67,7 +67,7 @@ class Schedule(Part):
     _made: Any = PrivateAttr(default=None)
 
     def prefect(self) -> Any:
-        """Give the schedule of Prefect."""
+        """Return Prefect's schedule."""
         if self._made is None:
             self._made = self._make()
         return self._made
@@ -82,17 +82,17 @@ class Schedule(Part):
         anchor = self.anchor or datetime(2026, 1, 1)
         if anchor.tzinfo is None:
             anchor = anchor.replace(tzinfo=ZoneInfo(self.timezone))
-        assert self.interval is not None  # one of the three is given, as `_one` sees to
+        assert self.interval is not None  # `_one` checks that one of the three is given
         return schedules.IntervalSchedule(
             interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
         )
 
 
 class Notify(Part):
-    """Who is notified of what: a block on the Prefect server that notifies, and events.
+    """A request for notices: a block on the Prefect server, and events.
 
     Attributes:
-        block: TYPE/NAME of the block; `webhook` of any address, or one that notifies by itself.
+        block: TYPE/NAME of the block: a `webhook` with any address, or a block that sends notifications.
         on: the events; default: all of them.
     """
 

@@ -1,4 +1,4 @@
-"""Work pools whose runs cannot be given commands, or environments that no dataset file names."""
+"""Work pools in which runs cannot get other commands, or environments that are in no dataset file."""
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -8,16 +8,16 @@ from pubpriv.deployments._outcomes import CHANGED, CREATED, UNCHANGED, Outcome
 from pubpriv.errors import InvalidInput
 
 _MADE = "Made by `pubpriv deploy`: its runs take the environments of the dataset files, and no commands"
-"""Description of a work pool by which it is known for ours."""
+"""Description by which our work pools are recognised."""
 
 _Environments = Iterable[Mapping[str, str]]
 
 
 def refuse_other_types(client: Any, names: Iterable[str], job: Mapping[str, Any] | None) -> None:
-    """Refuse to make jobs of Kubernetes in a pool that is there and of another type, which it keeps for ever.
+    """Refuse Kubernetes jobs in an existing pool of another type, since the type of a pool never changes.
 
     Raises:
-        InvalidInput: one of the pools is; nothing was changed.
+        InvalidInput: one of the pools has another type; nothing was changed.
     """
     from prefect.exceptions import ObjectNotFound
 
@@ -39,16 +39,16 @@ def make_pool(
     dry_run: bool,
     job: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Make a pool whose runs cannot be given commands, or an environment that no file names; see `_template`.
+    """Make a pool in which runs cannot get other commands, or an environment that is in no file; see `_template`.
 
     Args:
-        client: of the server.
-        name: of the pool.
-        environments: of the files' deployments.
-        going_on: of deployments that no file names and that go on; None: the files are not all there are.
+        client: client of the server.
+        name: name of the pool.
+        environments: environments of the files' deployments.
+        going_on: environments of continuing deployments that are in no file; None: the files are not complete.
         dry_run: change nothing.
-        job: what runs are on Kubernetes; see `kubernetes_jobs.job_configuration`. None: what they are in a pool that is
-            there, and processes of the worker in a new one.
+        job: job of a run on Kubernetes; see `kubernetes_jobs.job_configuration`. None: keep the kind of an existing
+            pool; in a new pool runs are processes of the worker.
     """
     from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
@@ -58,7 +58,7 @@ def make_pool(
     except ObjectNotFound:
         template = _template(environments, {}, job or {})
         if not dry_run:
-            with suppress(ObjectAlreadyExists):  # a worker that starts makes it too
+            with suppress(ObjectAlreadyExists):  # a starting worker may make it too
                 kind = "process" if job is None else "kubernetes"
                 made = WorkPoolCreate(name=name, type=kind, base_job_template=template, description=_MADE)
                 client.create_work_pool(made)
@@ -66,7 +66,7 @@ def make_pool(
     if known.description != _MADE:
         return Outcome(f"work pool {name}", UNCHANGED)
     allowed = _allowed(known.base_job_template)
-    if going_on is not None:  # nothing becomes allowed by being on the server
+    if going_on is not None:  # values on the server alone are not allowed
         needed = [(variable, value) for each in going_on for variable, value in each.items()]
         allowed = {
             variable: {value for value in values if (variable, value) in needed} for variable, values in allowed.items()
@@ -84,13 +84,13 @@ def make_pool(
 
 
 def added_variables(client: Any, name: str, variables: Mapping[str, Any], ours: Collection[str]) -> dict[str, Any]:
-    """Give the job variables of a deployment that somebody added on the server, as far as its pool takes them.
+    """Return the job variables that somebody added to a deployment on the server, if its pool allows them.
 
     Args:
-        client: of the server.
-        name: of the pool.
-        variables: of the deployment.
-        ours: environment variables that files name, which are left out.
+        client: client of the server.
+        name: name of the pool.
+        variables: job variables of the deployment.
+        ours: environment variables from files, which are left out.
     """
     from prefect.exceptions import ObjectNotFound
 
@@ -100,7 +100,7 @@ def added_variables(client: Any, name: str, variables: Mapping[str, Any], ours: 
         return {}
     with suppress(ObjectNotFound):
         known = client.read_work_pool(name)
-        if known.description == _MADE:  # it takes no other variables, and of environments what it allows
+        if known.description == _MADE:  # only environments, with allowed values
             allowed = _allowed(known.base_job_template)
             return {"env": {variable: value for variable, value in env.items() if value in allowed.get(variable, ())}}
     return others | {"env": env}
@@ -113,7 +113,7 @@ def _allowed(template: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 def _changes(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Say which parts of a pool's template are others."""
+    """Describe which parts of a pool's template differ."""
     parts = {"variables": "the environments that its runs may have", "job_configuration": "the job of its runs"}
     return [text for part, text in parts.items() if known.get(part) != wanted[part]]
 
@@ -121,10 +121,10 @@ def _changes(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
 def _template(
     environments: _Environments, allowed: Mapping[str, set[str]], configuration: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Make the job variables of a pool: an environment of the values that files name or that were allowed, no others.
+    """Make the job variables of a pool: only an environment with values from files or values allowed before.
 
-    Whoever may start a run may set its job variables: with Prefect's own template that is any command, and any
-    environment, with it another ledger.
+    Everybody who may start a run may set its job variables: with Prefect's own template these are any command and any
+    environment, for example another ledger.
     """
     values = {variable: set(known) for variable, known in allowed.items() if known}
     for environment in environments:

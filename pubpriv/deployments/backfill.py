@@ -1,4 +1,4 @@
-"""Find the periods that a schedule named and no run covered, price them, and run them one by one."""
+"""Find scheduled periods without a release, price them, and run them one by one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pubpriv.privacy.budgets import Amount, Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 
 _MOST = 1000
-"""Periods in one call: what Prefect's schedules give at once."""
+"""Most periods in one call, the limit of Prefect's schedules."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ class _Missing:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a backfill would do and cost, in the ledger's units.
+    """Plan of a backfill with its price, in the ledger's units.
 
     Attributes:
-        deployment: as Prefect has it.
-        dataset: its name in the ledger.
+        deployment: deployment from Prefect.
+        dataset: name in the ledger.
         missing: periods without a release, oldest first.
-        resumed: those among them whose run was opened and not closed, and has its hold already.
-        present: how many periods have one.
-        budget: the cap, which says what unit the amounts are in.
+        resumed: those of them whose run is open, and has its hold already.
+        present: number of periods with a release.
+        budget: the cap, whose unit the amounts have.
         each: price of one release.
-        remaining: what the dataset has left.
-        fitting: how many more releases fit.
+        remaining: remaining budget of the dataset.
+        fitting: number of further releases that fit.
     """
 
     deployment: Any
@@ -53,11 +53,11 @@ class _Plan:
 
     @property
     def paid(self) -> int:
-        """Count the missing releases that would be paid for; those that are open have their money."""
+        """Number of missing releases that need new budget; open runs have their hold already."""
         return len(self.missing) - len(self.resumed)
 
     def price_text(self, amount: Amount, times_: int = 1) -> str:
-        """Write an amount, several times, for a person."""
+        """Text of an amount times a number."""
         return self.budget.amount_text(Amount(amount.main * times_, amount.delta * times_))
 
 
@@ -84,15 +84,15 @@ def _moment(text: str, zone: str, end: bool = False) -> datetime:
 
 
 def plan(deployment: Any, begin: str, end: str) -> _Plan:
-    """Find what a backfill from `begin` to `end` would do, and its price.
+    """Plan a backfill from `begin` to `end`, with its price.
 
     Args:
-        deployment: as `register.identity` finds it.
-        begin: of the time that is looked at; see `_moment`.
-        end: of it; it counts.
+        deployment: result of `register.identity`.
+        begin: beginning of the time; see `_moment`.
+        end: end of the time, included.
 
     Raises:
-        InvalidInput: no schedule, no period, a time to come, too many periods, or a ledger that is not known here.
+        InvalidInput: no schedule, no period, a time in the future, too many periods, or a ledger unknown here.
     """
     form = dict(deployment.parameters.get("parameters", {}))
     if not deployment.schedules or not form.get("period") or "budget" not in form:
@@ -114,7 +114,7 @@ def plan(deployment: Any, begin: str, end: str) -> _Plan:
 
 
 def _release_id(form: dict[str, Any], at: datetime) -> str:
-    """The release id of a run that was due at a time, by its form, as the run itself makes it."""
+    """Release id of a run that was due at a time, computed from its form like the run does."""
     period, series = Period.parse(form["period"]), form.get("series")
     rows = form.get("rows_of")
     return release_id_for(at, period, series) if rows is None else f"{series}-{rows_for(at, rows, period.zone)}"
@@ -140,7 +140,7 @@ def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) 
 
 
 def trigger(client: Any, deployment: Any, missing: Sequence[_Missing]) -> list[str]:
-    """Make one run for each period, all due now; their dataset's slot lets them take turns.
+    """Make one run for each period, all due now; they take turns by the slot of their dataset.
 
     Returns:
         Names of the runs.

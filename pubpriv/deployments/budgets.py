@@ -1,6 +1,6 @@
-"""Check in the ledger that datasets are registered with their caps and tables, and how long their budgets pay.
+"""Check that datasets are registered in the ledger with their caps and tables, and how long their budgets last.
 
-A run on a worker binds no table, so that the first who starts one does not decide what is private: it is declared here.
+Runs on a worker bind no table, so that nobody can decide what is private by starting a run; tables are declared here.
 """
 
 import os
@@ -26,19 +26,19 @@ from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
 
 _MOST_TIMES = 1000
-"""So far ahead the end of a budget is looked for; Prefect's schedules give no more at once."""
+"""Most future runs that are counted until the end of a budget, the limit of Prefect's schedules."""
 
 
 @dataclass(frozen=True)
 class _BudgetCheck:
-    """Hold what the ledger says of a dataset.
+    """Result of checking a dataset in the ledger.
 
     Attributes:
-        dataset: its name.
-        looked: the ledger is known here, and was looked at.
-        right: registered with this cap, and its table declared.
-        finding: for a person; with the line to run, if something is to do.
-        forecasts: for each release how long the budget pays, by its name.
+        dataset: name of the dataset.
+        looked: whether the ledger is known here and was read.
+        right: whether it is registered with this cap and table.
+        finding: text for people, with the command to run if there is something to do.
+        forecasts: for each release, by name, how long the budget lasts.
     """
 
     dataset: str
@@ -97,7 +97,7 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
 
 
 def _otherwise(dataset: Dataset, balance: Any, line: str) -> str:
-    """Say where the file differs from the terms in the ledger, with the `line` that sets its own; or nothing."""
+    """Describe differences of the file from the ledger, with the command `line` to set them; empty if none."""
     cap = parse_budget(dataset.cap)
     if balance.budget.to_json() != cap.to_json():
         return (

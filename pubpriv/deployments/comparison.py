@@ -27,7 +27,7 @@ class Comparison:
 
     @property
     def gap_closed(self) -> float:
-        """Share of the gap between the public-only and the non-private model; 1 where there is no gap left."""
+        """Closed share of the gap between the public-only and the non-private model; 1 if there is no gap."""
         if self.released >= self.non_private:
             return 1.0
         gap = self.non_private - self.public_only
@@ -35,14 +35,14 @@ class Comparison:
 
 
 def compare(estimate: pp.MixtureEstimate, public: Any, private: Any, held_out: Any, seed: int) -> Comparison:
-    """Score `estimate` and the two models beside it on held-out rows.
+    """Score `estimate` and two reference models on held-out rows.
 
     Args:
         estimate: the released mixture.
         public: DataFrame with its columns.
-        private: the same, read as it is: open data only.
-        held_out: the same, scored.
-        seed: of scikit-learn's five starts.
+        private: the same for private rows, read without protection: open data only.
+        held_out: the same for the rows that are scored.
+        seed: seed of scikit-learn's five starts.
     """
     rows, peers, test = (pp.PublicTable.open(part, list(estimate.columns)) for part in (public, private, held_out))
     released = float(estimate.log_density(test.rows).mean())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXAMPLES = Path(__file__).parent / "datasets"
-"""What `serve` and `deploy` take where no files are named."""
+"""Dataset files of `serve` and `deploy` if none are named."""
 
 _ROWS, _PUBLIC_ROWS = 4000, 20
 
@@ -25,8 +25,8 @@ STATES = {
 }
 _SPREAD = (2.0, 0.6, 2.5, 0.1, 0.15, 0.15)
 _MINUTES, _BENCH_MINUTES = 12_000, 30
-"""Private rows, and public ones of a test bench: enough to tell the states apart, too few to do so in every column, so
-that a run looks for private principal components."""
+"""Numbers of private rows and of public rows: enough public rows to separate the states, but not in every column, so
+that a run asks for private principal components."""
 
 
 def make(folder: Path) -> None:
@@ -64,7 +64,7 @@ def _sensors(folder: Path) -> None:
 
 
 def _machine_minutes(n: int, seed: int) -> "pd.DataFrame":
-    """Make up n minutes of machines in three states that lie far apart, each state's share of them in turn."""
+    """Generate n minutes of machines in three well separated states, one state after the other."""
     import pandas as pd
 
     shares, means = zip(*STATES.values(), strict=True)
@@ -75,7 +75,7 @@ def _machine_minutes(n: int, seed: int) -> "pd.DataFrame":
 
 
 def machines() -> Split:
-    """Make up minutes of machines in the three `STATES`: many private ones, a few public ones, and others to score."""
+    """Generate minutes of machines in the three `STATES`: many private, a few public, and held-out ones to score."""
     return Split(
         public=_machine_minutes(_BENCH_MINUTES, 2),
         private=_machine_minutes(_MINUTES, 1),

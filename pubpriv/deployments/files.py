@@ -20,7 +20,7 @@ def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit
         put_in: the environment's values for `${NAME}`; otherwise the form that `prefect deploy` puts in itself.
 
     Raises:
-        InvalidInput: a file that cannot be read or says something that is not allowed; a name that is there twice.
+        InvalidInput: a file that cannot be read or has invalid contents; a duplicate name.
     """
     for path in paths:
         if not files_in(path):
@@ -41,15 +41,15 @@ def read(file: Path, put_in: bool = True) -> Dataset | Audit:
 
 
 def described(file: Path, data: Mapping[str, Any], put_in: bool = True) -> Dataset | Audit:
-    """Make the model of what a file says, or will say.
+    """Check the contents of a file that was read or will be written, and return its model.
 
     Args:
-        file: for messages.
-        data: read from it, or to be written to it.
+        file: path of the file, for messages.
+        data: contents of the file.
         put_in: see `read_all`.
 
     Raises:
-        InvalidInput: it says something that is not allowed.
+        InvalidInput: the contents are invalid.
     """
     model: type[Dataset] | type[Audit] = Audit if "audit" in data else Dataset
     plain = filled(data, lambda name: _value(file, name) if put_in else f"{{{{ ${name} }}}}")
@@ -67,7 +67,7 @@ def _value(file: Path, name: str) -> str:
 
 
 def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
-    """Say what is wrong, where, and what is allowed."""
+    """Message on what is wrong, where, and what is allowed."""
     inside = error.get("ctx", {}).get("at", ())
     loc = [part for part in (*error["loc"], *inside) if isinstance(part, int | str)]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
@@ -86,7 +86,7 @@ def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
 
 
 def _fields(model: Any, loc: Iterable[int | str]) -> list[str]:
-    """Name the fields where `loc` leads to."""
+    """Names of the fields at `loc`."""
     for part in loc:
         if isinstance(part, str):
             model = next(_models(model.model_fields[part].annotation), model)
@@ -94,7 +94,7 @@ def _fields(model: Any, loc: Iterable[int | str]) -> list[str]:
 
 
 def _models(annotation: Any) -> Any:
-    """Give the models in an annotation such as `tuple[Series, ...]` or `Schedule | None`."""
+    """Yield the models in an annotation such as `tuple[Series, ...]` or `Schedule | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in getattr(annotation, "__args__", ()):
@@ -102,7 +102,7 @@ def _models(annotation: Any) -> Any:
 
 
 def _line(data: Any, loc: Sequence[int | str]) -> int | None:
-    """Find the line of the innermost part that is there, counted from 1."""
+    """Line of the innermost existing part, counted from 1."""
     line = None
     for part in loc:
         try:

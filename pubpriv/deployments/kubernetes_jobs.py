@@ -10,7 +10,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.flows.dataset_files import filled, read_yaml
 
 JOB = Path(__file__).parent / "kubernetes-job.yaml"
-"""The manifest of a run, unless another is named."""
+"""The default manifest of a run."""
 
 _POD = "spec", "template", "spec"
 _CONTAINER = *_POD, "containers", 0
@@ -26,7 +26,7 @@ _WANTED: dict[tuple[str | int, ...], tuple[Any, str]] = {
     (*_CONTAINER, "securityContext", "readOnlyRootFilesystem"): (True, "a run writes to its volumes only"),
     (*_CONTAINER, "securityContext", "allowPrivilegeEscalation"): (False, "a run needs no root"),
 }
-"""What a manifest has to say, and why."""
+"""Required values in a manifest, with the reasons."""
 
 _HOST = "hostNetwork", "hostPID", "hostIPC"
 
@@ -35,7 +35,7 @@ _PASSWORD_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 
 
 def read_job(file: Path = JOB) -> dict[str, Any]:
-    """Read the manifest of a job, and refuse one that would let a run have what it must not have.
+    """Read the manifest of a job, and refuse one that is not strict enough.
 
     Raises:
         InvalidInput: it cannot be read, lacks what `_WANTED` lists or a limit, names a command or an image without a
@@ -49,22 +49,22 @@ def read_job(file: Path = JOB) -> dict[str, Any]:
 
 
 def job_configuration(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a work pool of type kubernetes keeps of a manifest, all of it fixed but for the environment.
+    """Return the configuration of a Kubernetes work pool from a manifest, in which only the environment is variable.
 
-    Prefect wants `completions` and `parallelism` among the fields of the pod, which Kubernetes knows in the job only
-    and ignores there.
+    Prefect wants `completions` and `parallelism` among the fields of the pod, although they belong to the job;
+    Kubernetes ignores them there.
     """
     pod = {"completions": 1, "parallelism": 1} | job["spec"]["template"]["spec"]
     spec = job["spec"] | {"template": job["spec"]["template"] | {"spec": pod}}
     return {
         "namespace": job["metadata"]["namespace"],
         "job_manifest": {**job, "spec": spec},
-        "stream_output": False,  # what a run prints stays in its pod
+        "stream_output": False,  # output of a run stays in its pod
     }
 
 
 def _faults(job: dict[str, Any]) -> Iterator[str]:
-    """Say what is wrong with a manifest."""
+    """Yield what is wrong with a manifest."""
     for place, (value, why) in _WANTED.items():
         found = _at(job, *place)
         if type(found) is not type(value) or found != value:
@@ -102,7 +102,7 @@ def _faults_of_container(container: Any) -> Iterator[str]:
 
 
 def _at(data: Any, *place: str | int) -> Any:
-    """Give what is at a place of a manifest; None: nothing is."""
+    """Return the value at a place of a manifest, or None."""
     for part in place:
         try:
             data = data[part]

@@ -29,7 +29,7 @@ _ABOUT = {
 
 
 def openmetrics(ledger: Status, server: Status | None) -> str:
-    """Write what `status.of_ledger` and `status.of_server` say; what is not known is left out.
+    """Return the results of `status.of_ledger` and `status.of_server` as text; unknown values are left out.
 
     Raises:
         InvalidInput: the library that writes it is not installed; it comes with `pubpriv[prefect]`.

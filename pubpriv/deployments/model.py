@@ -1,4 +1,4 @@
-"""What a file of `deployments/datasets` may say: a dataset with its releases, or an audit of a ledger."""
+"""Contents of the files in `deployments/datasets`: a dataset with its releases, or an audit of a ledger."""
 
 import re
 from typing import Annotated, Any, Literal, Self
@@ -25,7 +25,7 @@ PATTERNS = {
     BLOCK: "write TYPE/NAME of a block on the Prefect server, such as slack-webhook/on-call, which has the address",
     _VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
 }
-"""What a pattern asks for, in words."""
+"""Descriptions of patterns in words."""
 
 EXAMPLES = {
     "dataset": "patients",
@@ -39,14 +39,14 @@ EXAMPLES = {
     "schedule": '{cron: "15 2 * * *", timezone: Europe/Berlin}',
     "period": "month Europe/Berlin",
 }
-"""How a field of a file looks whose value is of the wrong type."""
+"""Examples of fields, for messages about values of the wrong type."""
 
 _ShortName = Annotated[str, Field(pattern=_SHORT_NAME)]
 _Variable = Annotated[str, Field(pattern=_VARIABLE)]
 
 
 class _Concurrency(Part):
-    """How many deployed runs may look at the dataset at once, and how long one waits for another."""
+    """How many deployed runs of the dataset may run at once, and how long one waits for another."""
 
     runs: int = Field(default=1, ge=1, le=100)
     wait_seconds: float = Field(default=600, ge=1, le=86_400)
@@ -56,20 +56,20 @@ class Series(Part):
     """One series of releases: an estimator, what a run may spend, and when.
 
     Attributes:
-        name: of the series: in the deployment's name, and before the period in release ids.
+        name: name of the series, in the deployment's name and before the period in release ids.
         estimator: name of one of `pubpriv.estimators`.
-        allotment: of one run.
-        settings: of the estimator, as its form in the UI has them.
-        schedule: None: runs are started by hand.
-        period: what one release covers; default: as the schedule says. A coarser one than the schedule's lets
-            several runs share a release, of which the first pays.
-        skip_if_later_than: a scheduled run that could not begin within so many seconds of its time is skipped
-            with a notice, and charges nothing; default: those until its schedule fires again.
-        catchup: true: a scheduled run is made up for however late it is, from the table as it is then.
-        rows_per_person: where the unit is a person: rows of each that count in full, or `auto`.
-        all_rows: where the dataset has periods: ask all rows, which counts in every period; else those of the last
-            period that ended before the run was due.
-        description: for the UI.
+        allotment: allotment of one run.
+        settings: settings of the estimator, as in its form in the UI.
+        schedule: schedule of runs; None: runs are started by hand.
+        period: period of one release; default: from the schedule. With a coarser period several runs share a
+            release, and the first one pays.
+        skip_if_later_than: a scheduled run that could not begin within this number of seconds after its time is
+            skipped with a notice, and charges nothing; default: the time until the schedule fires again.
+        catchup: true: a scheduled run is made however late it is, from the table at that time.
+        rows_per_person: if the unit is a person: rows of each that count in full, or `auto`.
+        all_rows: if the dataset has periods: ask all rows, which counts in every period; otherwise ask those of the
+            last period that ended before the run was due.
+        description: text for the UI.
     """
 
     name: _ShortName
@@ -113,26 +113,26 @@ class Series(Part):
 
 
 class Dataset(Part):
-    """A dataset, where it is, what it may give away in all, and its releases.
+    """A dataset with its tables, its budget and its releases.
 
     Attributes:
-        dataset: its name in the ledger.
+        dataset: name in the ledger.
         unit: what one record stands for.
-        person: id columns, where all rows of a person are protected together; holds for ever.
-        persons: how many persons there are, if that may be known.
-        cap: budget of the dataset, for all releases together and for ever.
-        periods: where the table grows: `month:visit_date`, the unit of its periods and the column of the date.
-        per_period: cap of each period; holds for ever.
-        ledger: environment variable that holds the ledger's URL where runs are at work.
-        private, public: tables; without the second all releases have methods that work without public rows.
-        columns: of both; default: the numeric columns of the public table.
+        person: id columns, if all rows of a person are protected together; never changes.
+        persons: number of persons, if it may be public.
+        cap: budget of the dataset, for all releases together and forever.
+        periods: if the table grows: `month:visit_date`, the unit of its periods and the date column.
+        per_period: cap of each period; never changes.
+        ledger: environment variable with the ledger's URL, set where runs work.
+        private, public: tables; without `public` all releases need methods that work without public rows.
+        columns: columns of both tables; default: the numeric columns of the public table.
         output: folder of released models and reports; PUBPRIV_OUTPUT of the runs.
         dask: scheduler whose workers read the private table; PUBPRIV_DASK of the runs, or none.
         pool: work pool.
-        concurrency: of all its deployments together.
-        releases: one or more.
-        notify: who hears what happens to its runs, its budget and its ledger.
-        description: for people.
+        concurrency: limit for all its deployments together.
+        releases: one or more series of releases.
+        notify: notices about its runs, its budget and its ledger.
+        description: text for people.
     """
 
     dataset: str = Field(pattern=NAME)
@@ -169,7 +169,7 @@ class Dataset(Part):
 
     @property
     def period_terms(self) -> PeriodTerms | None:
-        """The periods of a table that grows."""
+        """Terms of its periods; None if the table has no periods."""
         if self.periods is None or self.per_period is None:
             return None
         return PeriodTerms.parse(self.periods, parse_budget(self.per_period))
@@ -210,7 +210,7 @@ class Dataset(Part):
                 of_each = terms.cap(bool(self.person))
                 fits = terms.hold(parse_budget(release.allotment), bool(self.person)).fits(of_each)
                 text = f"the allotment {release.allotment} exceeds the cap of a period, {self.per_period}"
-        except InvalidInput as error:  # of a kind that the cap does not take
+        except InvalidInput as error:  # a kind that cannot be charged to the cap
             fits, text = False, str(error)
         if not fits:
             raise _wrong_at(f"release {release.name}: {text}", "releases", number, "allotment")
@@ -239,17 +239,17 @@ class Dataset(Part):
         raise ValueError(f"release {release.name}: {where}: {first['msg'].removeprefix('Value error, ')}")
 
     def form(self, release: str) -> Parameters:
-        """Return the parameters of a release's flow, but for a period that follows from the schedule."""
+        """Return the parameters of a release's flow, without a period that follows from the schedule."""
         return self._forms[release]
 
 
 def _wrong_at(text: str, *place: str | int) -> PydanticCustomError:
-    """Say what is wrong with a part of a file that only shows beside another part; `files` reads the place."""
+    """Error about a part of a file that does not fit another part; `files` reads the place from it."""
     return PydanticCustomError("wrong_at", "{text}", {"text": text, "at": place})
 
 
 _KINDS = "constrained-", "literal["
-"""How pydantic calls the kinds of values among which a field chooses: no part of a place in a file."""
+"""Beginnings of pydantic's names for alternatives of a field, which are not part of a place in a file."""
 
 
 class Audit(Part):
@@ -257,16 +257,16 @@ class Audit(Part):
 
     Attributes:
         audit: name of the deployment.
-        ledger: environment variable that holds the ledger's URL where runs are at work.
-        datasets: which; default: all.
-        newest: how many models of each dataset are compared with the ledger.
+        ledger: environment variable with the ledger's URL, set where runs work.
+        datasets: names of datasets; default: all.
+        newest: number of newest models of each dataset that are compared with the ledger.
         output: folder of released models; PUBPRIV_OUTPUT of the runs.
         pool: work pool.
-        schedule: None: runs are started by hand.
-        export_older_than: seconds; an older export of the ledger is reported. It is the one that PUBPRIV_LEDGER_WITNESS
-            names where runs are at work.
-        notify: who hears what happens to its runs.
-        description: for people.
+        schedule: schedule of runs; None: runs are started by hand.
+        export_older_than: seconds; an older export of the ledger is reported. The export is that in
+            PUBPRIV_LEDGER_WITNESS, set where runs work.
+        notify: notices about its runs.
+        description: text for people.
     """
 
     audit: _ShortName
@@ -293,10 +293,10 @@ class Audit(Part):
 
 
 def _refuse_relative(place: str) -> str:
-    """Give back a path from the root, or a URL.
+    """Return an absolute path or a URL; refuse others.
 
     Raises:
-        InvalidInput: a run is at work in a folder of its own, where a relative path leads nowhere.
+        InvalidInput: a relative path, which does not work in a run's own folder.
     """
     if not _PLACE.match(place):
         raise InvalidInput(

@@ -17,18 +17,18 @@ PERSON = "person"
 """Id column of the table whose unit is a person with all years."""
 
 BUDGET, COMPONENTS = "approx:4,1e-6", 4
-"""What the demo spends and releases."""
+"""Budget and number of components of the demo."""
 
 _N_PUBLIC = 100
 _SEED = 0
 _RENAMED = {"person": "patient_id", "mdvis": "visits", "disea": "diseases", "physlm": "limitation", "idp": "plan"}
 _PLANS = {0: "family", 1: "individual"}
-"""Columns of the tables that a person reads, by the names of the data set."""
+"""Names of columns in the tables, by their names in the data set."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Hold public, private and held-out rows, of which no two share a person: DataFrames with the table's columns."""
+    """Public, private and held-out rows without persons in common: DataFrames with the table's columns."""
 
     public: Any
     private: Any
@@ -39,8 +39,8 @@ def split(seed: int, unit: str = "person") -> Split:
     """Split into 100 public people, a quarter held out, the rest private.
 
     A person is a run of consecutive rows that agree in every column but the outcome `mdvis`. With unit
-    `person` each contributes the first row of the run; with `person-year` all rows, and the public people
-    bring all of theirs; with `all-years` too, and a column says whose they are.
+    `person` each contributes the first row of the run; with `person-year` all rows, also those of public people;
+    with `all-years` too, and an id column says whose they are.
 
     Raises:
         InvalidInput: statsmodels is not installed, or an unknown unit.
@@ -74,7 +74,7 @@ def rows_of(unit: str) -> tuple[Any, Any]:
 
 
 def write_tables(folder: Path, unit: str) -> tuple[Path, Path]:
-    """Write the private part as `patients.csv` and the public part as `volunteers.csv`, with names that people read.
+    """Write the private part as `patients.csv` and the public part as `volunteers.csv`, with readable column names.
 
     Columns are `visits` (to a doctor in a year), `diseases` (an index of chronic ones), `limitation` (physical, 0 to 1)
     and `plan` (whose deductible the insurance has, a family's or an individual's); with unit `all-years` there are

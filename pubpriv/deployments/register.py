@@ -1,7 +1,7 @@
-"""Register deployments on a Prefect server: once, and change them only where a file changed.
+"""Register deployments on a Prefect server, and change them only if a file changed.
 
-What others own on the server stays: deployments of another installation, tags and job variables that somebody added,
-and whatever a person or an automation paused.
+Everything that belongs to others stays: deployments of another installation, tags and job variables that somebody
+added, and pauses by a person or an automation.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ def server() -> Iterator[Any]:
     """Open a client of the Prefect server that `PREFECT_API_URL` or the profile names.
 
     Raises:
-        Unavailable: none is named, or it does not answer, or stops answering.
+        Unavailable: no server is named, or it does not answer.
     """
     from prefect.client.orchestration import get_client
     from prefect.settings import get_current_settings
@@ -59,22 +59,22 @@ def register(
     installation: str = NOBODY,
     job: Mapping[str, Any] | None = None,
 ) -> list[Outcome]:
-    """Bring a server to what the files say; the same files again change nothing.
+    """Update a server to match the files; the same files again change nothing.
 
     Args:
-        client: of the server.
-        deployments: of the files.
-        whole: the files are all there are; otherwise they have a say about their own datasets only.
-        prune: delete deployments that an earlier call made and no file names, and slots of datasets that have none
-            left; otherwise they are listed.
-        dry_run: list what would change, and change nothing.
-        installation: whose deployments these are. Those of another one are neither changed nor deleted; those that
-            were registered without a name are taken over where the files name their dataset.
-        job: what runs are on Kubernetes; see `make_pool`.
+        client: client of the server.
+        deployments: deployments of the files.
+        whole: the files are complete; otherwise they only decide about their own datasets.
+        prune: delete deployments that an earlier call made and that are in no file, and slots of datasets without
+            deployments; otherwise they are listed.
+        dry_run: list changes without making them.
+        installation: name of the installation. Deployments of another one are neither changed nor deleted; those
+            registered without a name are taken over if the files name their dataset.
+        job: job of a run on Kubernetes; see `make_pool`.
 
     Raises:
-        InvalidInput: another installation has deployed one of the datasets, the server lacks a block that is to be
-            notified, or a pool is of another type than `job` wants; nothing was changed.
+        InvalidInput: another installation has deployed one of the datasets, the server lacks a block for notices, or
+            a pool has another type than `job` needs; nothing was changed.
     """
     wanted = list(deployments)
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
@@ -119,22 +119,22 @@ def _tag_of(installation: str) -> str:
 
 
 def _is_own_tag(tag: str) -> bool:
-    """Tell whether `pubpriv deploy` puts this on deployments, so that it may take it away too."""
+    """Check whether `pubpriv deploy` adds this tag, so that it may also remove it."""
     return tag == TAG or tag.startswith(OF)
 
 
 def _what(known: Any) -> str:
-    """Name what a deployment on the server is for: its dataset, or the audit that it is."""
+    """Subject of a deployment on the server: its dataset, or its audit."""
     return dataset_of(known) or str(known.name)
 
 
 def _owner_of(known: Any) -> str:
-    """Name the installation of a deployment on the server."""
+    """Installation of a deployment on the server."""
     return next((tag.removeprefix(OF) for tag in known.tags if tag.startswith(OF)), NOBODY)
 
 
 def _refuse_foreign(wanted: list[Rendered], others: list[Any]) -> None:
-    """Raise where another installation has a dataset, or an audit, of the same name."""
+    """Raise if another installation has a dataset or an audit with the same name."""
     theirs = {_what(each): _owner_of(each) for each in others}
     for name in [each.what for each in wanted]:
         if name in theirs:
@@ -168,7 +168,7 @@ def _slot(client: Any, dataset: str, limit: int, known: Any, dry_run: bool) -> O
 
 
 def _bare_slot(client: Any, dataset: str, dry_run: bool) -> Outcome:
-    """Delete the slot of a dataset that has no deployment any more."""
+    """Delete the slot of a dataset without deployments."""
     if not dry_run:
         client.delete_global_concurrency_limit_by_name(slot_of(dataset))
     return Outcome(f"slot {slot_of(dataset)}", REMOVED)
@@ -194,7 +194,7 @@ def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dr
     if known is not None and not changes:
         return Outcome(what, UNCHANGED, stopped)
     if not dry_run:
-        if known is not None and known.entrypoint != wanted.entrypoint:  # of another flow: it would go on beside it
+        if known is not None and known.entrypoint != wanted.entrypoint:  # of another flow: both would run
             client.delete_deployment(known.id)
         client.create_deployment(
             flow_id=client.create_flow_from_name(wanted.flow_name),
@@ -211,7 +211,7 @@ def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dr
             enforce_parameter_schema=True,
             job_variables=values["job variables"],
             pull_steps=[],
-            # what an automation or a person paused stays so
+            # paused deployments stay paused
             paused=None if known is None else known.paused,
         )
     if known is None:
@@ -221,7 +221,7 @@ def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dr
 
 @cache
 def _form(entrypoint: str) -> dict[str, Any]:
-    """Make the schema of a flow's parameters: once for all deployments of a flow, of which a fleet has hundreds."""
+    """Make the schema of a flow's parameters; cached, because a flow may have hundreds of deployments."""
     from prefect.utilities.callables import parameter_schema
 
     schema: dict[str, Any] = parameter_schema(flow_at(entrypoint)).model_dump_for_openapi()
@@ -229,10 +229,10 @@ def _form(entrypoint: str) -> dict[str, Any]:
 
 
 def _schedules(wanted: Rendered, known: Any) -> list[Any]:
-    """Make the schedule of the file, paused where a person paused it on the server, and keep those that others added.
+    """Make the schedule of the file, paused if a person paused it on the server, and keep those that others added.
 
-    A schedule that the file switches off has another slug than one that a person paused, so that the two
-    differ when the file switches it on again.
+    A schedule that the file switches off has another slug than one that a person paused, so that the two can be
+    distinguished when the file switches it on again.
     """
     from prefect.client.schemas.actions import DeploymentScheduleCreate
 
@@ -251,7 +251,7 @@ def _schedules(wanted: Rendered, known: Any) -> list[Any]:
 
 
 def _stopped(known: Any) -> str:
-    """Say that a deployment on the server makes no runs, if that is so."""
+    """Remark that a deployment on the server makes no runs; empty if it does."""
     if known is None:
         return ""
     if known.paused:
@@ -265,7 +265,7 @@ def _foreign_tags(known: Any) -> set[str]:
 
 
 def _added(environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables that no dataset file could have named."""
+    """Variables that dataset files cannot set."""
     return {name: value for name, value in environment.items() if name not in OWN_VARIABLES}
 
 
@@ -274,13 +274,13 @@ def _environment(known: Any) -> Mapping[str, str]:
 
 
 def _job_variables(client: Any, wanted: Rendered, known: Any) -> dict[str, Any]:
-    """Give the file's environment, and beside it what somebody added on the server."""
+    """The file's environment, and variables that somebody added on the server."""
     added = {} if known is None else added_variables(client, wanted.pool, known.job_variables or {}, OWN_VARIABLES)
     return added | {"env": added.get("env", {}) | wanted.env}
 
 
 def _known_values(known: Any) -> dict[str, Any]:
-    """Give what the server has, in the words of `_deployment`."""
+    """Values on the server, in the form of `_deployment`."""
     return {
         "entrypoint": known.entrypoint,
         "description": known.description,
@@ -297,7 +297,7 @@ _SLUGS = SLUG, SLUG_OFF
 
 
 def _plain(schedule: Any) -> Mapping[str, Any]:
-    """Give rule and whether it is active, comparable."""
+    """Rule of a schedule and whether it is active, for comparison."""
     rule: dict[str, Any] = schedule.schedule.model_dump(mode="json")
     if "anchor_date" in rule:
         rule["anchor_date"] = schedule.schedule.anchor_date.timestamp()

@@ -1,4 +1,4 @@
-"""Make deployments of checked files: what is registered, and what `prefect deploy` reads."""
+"""Make deployments from checked files, for registration and for `prefect deploy`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,39 +14,39 @@ from pubpriv.flows.tags import TAG
 from pubpriv.privacy.wording import declared
 
 SLUG = "period"
-"""Name of a deployment's one schedule, by which it is found again when it changes."""
+"""Slug of a deployment's schedule, by which it is found again when it changes."""
 
 SLUG_OFF = "period-off"
-"""Name of a schedule that the file switches off (`active: false`): a person who pauses it leaves the name alone."""
+"""Slug of a schedule that the file switches off (`active: false`); pausing by a person does not change the slug."""
 
 _OUTPUT = "PUBPRIV_OUTPUT"
 
 OWN_VARIABLES = frozenset({WAIT_VARIABLE, *HEARTBEAT, _OUTPUT})
-"""Environment variables that dataset files set; others on a deployment are somebody else's."""
+"""Environment variables that dataset files set; others on a deployment were added by somebody else."""
 
 _FLOWS = {
     **{estimator.name: f"pubpriv.flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS},
     "audit": "pubpriv.flows.audit_ledger.audit_ledger",
 }
-"""Entry points: module paths, so a worker runs what is installed there and pulls no code."""
+"""Entry points: module paths, so that a worker runs the installed code and pulls none."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A deployment as Prefect has it.
+    """A deployment in Prefect's form.
 
     Attributes:
-        name: of the deployment.
-        entrypoint: of its flow.
+        name: name of the deployment.
+        entrypoint: entry point of its flow.
         description, tags: for the UI.
-        parameters: of the flow, JSON.
-        schedule: None: by hand only.
-        period: of its releases, as text; None: each run is one.
+        parameters: parameters of the flow, JSON.
+        schedule: schedule; None: runs are started by hand.
+        period: period of its releases, as text; None: each run is a release.
         pool: work pool.
         env: environment variables of its runs.
-        dataset: whose slot its runs take; None: none.
-        slots: how many runs may look at that dataset at once.
-        notify: who hears what happens to it, and to its dataset.
+        dataset: dataset whose slot its runs take; None: none.
+        slots: how many runs of that dataset may run at once.
+        notify: notices about it and its dataset.
     """
 
     name: str
@@ -64,17 +64,17 @@ class Rendered:
 
     @property
     def what(self) -> str:
-        """Name what it is for: its dataset, or the audit that it is."""
+        """Its subject: the dataset or the audit."""
         return self.dataset or self.name
 
     @property
     def flow_name(self) -> str:
-        """Name the flow as Prefect shows it."""
+        """Name of the flow in Prefect."""
         return self.entrypoint.rpartition(".")[2].replace("_", "-")
 
     @property
     def full_name(self) -> str:
-        """Give FLOW/DEPLOYMENT, as Prefect's own commands take it."""
+        """FLOW/DEPLOYMENT, the name in Prefect's own commands."""
         return f"{self.flow_name}/{self.name}"
 
     def to_yaml(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Rendered:
 
 
 def flow_at(entrypoint: str) -> Any:
-    """Import the flow that an entry point names."""
+    """Import the flow at an entry point."""
     from importlib import import_module
 
     module, _, name = entrypoint.rpartition(".")
@@ -132,7 +132,7 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
 
 
 def _latest(release: Series) -> int | None:
-    """Say how late a scheduled run may begin, in seconds; None: however late."""
+    """Longest delay of a scheduled run, in seconds; None: any delay."""
     if release.schedule is None or release.catchup:
         return None
     return release.skip_if_later_than or gap_of(release.schedule.prefect())
@@ -197,6 +197,6 @@ def prefect_yaml(deployments: Iterable[Rendered]) -> str:
     yaml = YAML()
     yaml.width, yaml.default_flow_style = 110, False
     yaml.indent(mapping=2, sequence=4, offset=2)
-    # `pull: []`: the code is installed where the worker is
+    # `pull: []`: the code is installed on the worker
     yaml.dump({"name": "pubpriv", "pull": [], "deployments": [each.to_yaml() for each in found]}, text)
     return _HEAD.replace("{slots}", "".join(slots)) + text.getvalue()

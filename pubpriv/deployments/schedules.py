@@ -1,4 +1,4 @@
-"""When a schedule fires, by the scheduler's own arithmetic, and what its releases are therefore called."""
+"""Times of a schedule, by the scheduler's own arithmetic, and the period of its releases."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.flows.periods import CALENDAR, Period
 
 _LOOKED_AT = 400
-"""So many times of a schedule are looked at to find what its period is."""
+"""Number of times of a schedule from which its period is found."""
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _YEARS = timedelta(days=6 * 366)
@@ -22,19 +22,19 @@ def times(schedule: Any, n: int | None = None, start: datetime | None = None, en
 
     Args:
         schedule: a `CronSchedule`, `IntervalSchedule` or `RRuleSchedule` of Prefect's client.
-        n: how many at most.
-        start: the first may be then; default: now.
-        end: the last may be then.
+        n: most times to list.
+        start: earliest time; default: now.
+        end: latest time.
     """
     from prefect.server.schemas import schedules as server
 
-    # checked when it was made: checking a time zone again reads the names of all there are
+    # no validation, which was done before: it would read the names of all time zones again
     same = getattr(server, type(schedule).__name__).model_construct(**schedule.model_dump())
     return list(asyncio.run(same.get_dates(n=n, start=start, end=end)))
 
 
 def period_of(schedule: Any) -> Period:
-    """Find what one release of a schedule covers: the coarsest period in which it never fires twice.
+    """Find the period of one release of a schedule: the coarsest one in which it never fires twice.
 
     Raises:
         InvalidInput: the schedule never fires.
@@ -52,7 +52,7 @@ def period_of(schedule: Any) -> Period:
 
 
 def gap_of(schedule: Any) -> int | None:
-    """Find the shortest time between two runs of a schedule, in seconds; None where it fires once.
+    """Find the shortest time between two runs of a schedule, in seconds; None if it fires only once.
 
     Raises:
         InvalidInput: the schedule never fires.
@@ -68,7 +68,7 @@ _LENGTHS = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second"
 
 
 def in_words(schedule: Any) -> str:
-    """Say when a Prefect schedule fires: `at 02:15 every day, Europe/Berlin`."""
+    """Describe a Prefect schedule in words: `at 02:15 every day, Europe/Berlin`."""
     zone = f", {getattr(schedule, 'timezone', None) or 'UTC'}"
     if hasattr(schedule, "interval"):
         seconds = int(schedule.interval.total_seconds())
@@ -79,7 +79,7 @@ def in_words(schedule: Any) -> str:
 
         try:
             words = CronSim(schedule.cron, _BEGIN).explain()
-        except CronSimError:  # Prefect's own reader takes a few rules that this one does not
+        except CronSimError:  # Prefect's own parser accepts a few more rules
             return f"by the rule {schedule.cron}{zone}"
         return words[:1].lower() + words[1:] + zone
     return f"by the rule {schedule.rrule}{zone}"
@@ -87,7 +87,7 @@ def in_words(schedule: Any) -> str:
 
 @dataclass(frozen=True)
 class _Rule:
-    """A schedule that is the same as another one if its text is."""
+    """A schedule that is compared and hashed by its text."""
 
     text: str
     schedule: Any = field(compare=False)
@@ -102,5 +102,5 @@ def _looked_at(schedule: Any) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=100)
 def _times_of(rule: _Rule) -> tuple[Any, ...]:
-    """List times once for the period and the gap of a schedule, and for datasets that have the same one."""
+    """Times of a schedule, cached for its period, its gap, and other datasets with the same schedule."""
     return tuple(times(rule.schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS))

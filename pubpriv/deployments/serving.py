@@ -22,12 +22,12 @@ from pubpriv.flows.runtime import HEARTBEAT, PATIENCE, QUIET_SERVER, ask
 
 _HOST = "127.0.0.1"
 _RUNS_AT_ONCE = 4
-"""A worker takes so many: a run that waits for its dataset's slot is a process too, and must not keep out others."""
+"""Most runs of the worker: runs that wait for their dataset's slot are processes too, and must not block others."""
 
 
 @dataclass(frozen=True)
 class _Served:
-    """Where everything of a running `pubpriv serve` is, as its ready file says in JSON.
+    """Addresses and processes of a running `pubpriv serve`, as in its ready file in JSON.
 
     Attributes:
         ui: address for a browser.
@@ -49,21 +49,21 @@ class _Served:
     pool: str
 
     def write(self, file: Path) -> None:
-        """Write it for programs: a whole file or none."""
+        """Write the JSON file for programs, atomically."""
         partial = file.with_name(f".{file.name}.partial")
         partial.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
         partial.replace(file)
 
 
 def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[Path] = ()) -> dict[str, str]:
-    """Make the environment of server, worker and registration: on loopback, to nobody else, and strict.
+    """Make the environment of server, worker and registration: only on loopback, and strict.
 
     Args:
         home: folder of all files.
-        port: of the server.
-        ledger: its URL.
+        port: port of the server.
+        ledger: URL of the ledger.
         output: folder of released models.
-        files: dataset files and folders of them, which say what runs may name.
+        files: dataset files and folders of them, to which runs are restricted.
     """
     return QUIET_SERVER | {
         "PREFECT_HOME": str(home / "prefect"),
@@ -76,13 +76,13 @@ def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[P
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         **HEARTBEAT,
         "PREFECT_WORKER_QUERY_SECONDS": "5",
-        # a run that waits for another of its deployment tries again so soon
+        # interval at which a run that waits for another one of its deployment tries again
         "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",
         "PREFECT_CLI_PROMPT": "false",
         "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
         "PUBPRIV_LEDGER": ledger,
         "PUBPRIV_OUTPUT": str(output),
-        # links to report pages lead to a web server of loopback, which shows this folder
+        # links to report pages lead to a web server on loopback, which serves this folder
         "PUBPRIV_OUTPUT_URL": f"http://{_HOST}:{free_port()}",
         "PUBPRIV_DATA": str(home / "data"),
         allowed.VARIABLE: os.pathsep.join(str(file.expanduser().resolve()) for file in files),
@@ -90,7 +90,7 @@ def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[P
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without other people's settings of Prefect: their server, database, profile or key."""
+    """Return an environment without inherited settings of Prefect: server, database, profile or key."""
     return {
         name: value
         for name, value in environment.items()
@@ -99,7 +99,7 @@ def clean(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def check(port: int) -> None:
-    """Refuse what cannot work, before anything is made.
+    """Check preconditions before anything is made.
 
     Raises:
         InvalidInput: Prefect's debug mode is on, or the port is taken.
@@ -136,14 +136,14 @@ def serving(
 
     Args:
         home: folder of all files.
-        port: of the server.
-        environment: made by `settings`, and in this process's own environment too.
-        prepare: called while the server starts; gives the work pool, and a function that puts what is to be deployed
-            on the server once that answers.
+        port: port of the server.
+        environment: result of `settings`, which is also in this process's own environment.
+        prepare: called while the server starts; returns the work pool, and a function that registers deployments on
+            the server once it answers.
 
     Yields:
-        Where everything is, and a function that waits: until Ctrl-C or SIGTERM, or until one of the two processes has
-        ended by itself, which is `Unavailable`.
+        Addresses and processes, and a function that waits until Ctrl-C or SIGTERM, or until one of the two processes
+        ends by itself, which is `Unavailable`.
 
     Raises:
         Unavailable: one of them did not start; their logs are in `home`.
@@ -153,7 +153,7 @@ def serving(
     everything = clean(os.environ) | environment
     server = ["server", "start", "--host", _HOST, "--port", str(port)]
     with ExitStack() as stack:
-        # the server sees neither the ledger nor where the tables are
+        # the server gets neither the ledger nor the locations of tables
         alone = {name: value for name, value in everything.items() if not name.startswith("PUBPRIV_")}
         serves = _started(stack, server, alone, home / "server.log")
         _started(stack, _shows(environment), alone, home / "reports.log", "http.server")
@@ -178,7 +178,7 @@ def serving(
 
 
 def _shows(environment: Mapping[str, str]) -> list[str]:
-    """Give the arguments of Python's own web server: it shows released models and report pages, which are public."""
+    """Arguments of Python's own web server, which serves released models and report pages; both are public."""
     Path(environment["PUBPRIV_OUTPUT"]).mkdir(parents=True, exist_ok=True)
     port = environment["PUBPRIV_OUTPUT_URL"].rpartition(":")[2]
     return ["--bind", _HOST, "--directory", environment["PUBPRIV_OUTPUT"], port]

@@ -1,7 +1,7 @@
-"""Look for the tables of dataset files, and for their columns, before the first run does.
+"""Check the tables of dataset files and their columns before the first run.
 
-Of a private table only its schema is looked at, which is public; where the unit is a person, whether it has any rows is
-not, and a table of none is as good as any.
+Only the schema of a private table is used, which is public. If the unit is a person, it is private whether the table
+has any rows, so an empty table is accepted.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from pubpriv.errors import PubPrivError
 
 
 def table_findings(models: Iterable[Dataset | Audit]) -> list[tuple[str, str]]:
-    """List what is missing where this command runs, as pairs of a dataset and what to do about it.
+    """List what is missing on this machine, as pairs of a dataset and what to do about it.
 
     Args:
         models: checked files.
