@@ -38,16 +38,24 @@ def survey(run: Execution, rows: PublicTable, settings: MixtureSettings, purse: 
     """Look at the public rows, check every plan that remains possible, and ask what the public rows lack."""
     most, clusters = min(settings.most, len(rows.rows)), settings.clusters(len(rows.rows))
     scaling = run(precondition, rows, clusters)
-    groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
-    ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
-    if not ways.looked_for:
-        # drawing noise takes longest, so it begins now, for the case that the public rows lack nothing
-        run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
+    groups = run(supercluster, rows, scaling, most)
+    ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, crowd=0.0)
+    _expect(run, rows, ways)
+    seen = run(outline, rows, scaling, most)
+    if seen.crowd:
+        ways = replace(ways, crowd=seen.crowd)
+        _expect(run, rows, ways)
     run.curator.rehearse(*ways.questions())
     covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
     return Scene(run, covered.rows, covered.scaling, settings, covered.starts), ways, covered
+
+
+def _expect(run: Execution, rows: PublicTable, ways: Ways) -> None:
+    """Begin to draw noise, which takes longest, for the case that the public rows lack nothing."""
+    if not ways.looked_for:
+        run.curator.expect(_surely(*ways.plan(ways.most, _regime(rows, ways).name, ways.likely_coverage)))
 
 
 def choose_course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> Course:
