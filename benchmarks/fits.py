@@ -1,4 +1,4 @@
-"""Real fits: a Parquet file, a ledger that is thrown away with its folder, and the system's noise."""
+"""Real fits: a Parquet file, a ledger beside it that is thrown away with its folder, and the system's noise."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +8,8 @@ import numpy as np
 
 import pubpriv as pp
 from pubpriv.privacy.budgets import Budget
+
+_DATASET = "bench"
 
 
 def write_rows(rows: np.ndarray, path: Path, row_groups: int = 1) -> list[str]:
@@ -29,18 +31,29 @@ def write_rows(rows: np.ndarray, path: Path, row_groups: int = 1) -> list[str]:
     return list(columns)
 
 
-def real_fit(path: Path, names: list[str], budget: Budget, estimate: Callable[[pp.Curator], Any]) -> Any:
-    """Let `estimate` ask a real curator of the rows in `path`; its ledger is new, and lies beside them.
+def registered(path: Path, names: list[str]) -> str:
+    """Register the rows in `path` in a new ledger beside them, with room for any number of fits; return its URL.
 
     Args:
         path: of a Parquet file.
         names: of its columns.
-        budget: of the dataset, and of the run.
+    """
+    url = f"sqlite:///{path.with_name('ledger.db')}"
+    with pp.Ledger.open(url) as ledger:
+        ledger.register(_DATASET, budget=pp.ZeroConcentratedDP(10**6), table=pp.PrivateTable.open(path, names))
+    return url
+
+
+def real_fit(url: str, path: Path, names: list[str], budget: Budget, estimate: Callable[[pp.Curator], Any]) -> Any:
+    """Let `estimate` ask a real curator of the rows in `path`, as `pubpriv fit` does.
+
+    Args:
+        url: of the ledger that `registered` made.
+        path: of a Parquet file.
+        names: of its columns.
+        budget: of the run.
         estimate: asks the curator.
     """
     table = pp.PrivateTable.open(path, names)
-    ledger_file = path.with_name(f"ledger-{len(list(path.parent.glob('ledger-*.db')))}.db")
-    with pp.Ledger.open(f"sqlite:///{ledger_file}") as ledger:
-        ledger.register("bench", budget=budget, table=table)
-        with pp.Curator(table, ledger, "bench", budget) as curator:
-            return estimate(curator)
+    with pp.Ledger.open(url) as ledger, pp.Curator(table, ledger, _DATASET, budget) as curator:
+        return estimate(curator)

@@ -11,7 +11,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks import learner
-from benchmarks.fits import real_fit, write_rows
+from benchmarks.fits import real_fit, registered, write_rows
 from benchmarks.grid import covers
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mean.settings import MeanSettings
@@ -149,4 +149,6 @@ def real_run(public: np.ndarray, private: np.ndarray, budget: str, estimate: _Es
     with TemporaryDirectory() as folder:
         path = Path(folder) / "private.parquet"
         names = write_rows(private, path)
-        return real_fit(path, names, pp.parse_budget(budget), lambda curator: estimate(public, curator))
+        return real_fit(
+            registered(path, names), path, names, pp.parse_budget(budget), lambda curator: estimate(public, curator)
+        )
