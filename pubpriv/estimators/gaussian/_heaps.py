@@ -1,6 +1,6 @@
-"""Columns whose public rows heap on one value, as costs do that are mostly nothing: no Gaussian is behind these.
+"""Find columns in which far too many public rows have one value, as in costs that are mostly zero.
 
-Public: nothing here sees a private row.
+No Gaussian is behind such a column. Only public rows are looked at.
 """
 
 import math
@@ -12,19 +12,19 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators._lattice import lattices
 
 _SURPRISE = 1e-5
-"""A heap is no chance if Gaussian rows, rounded as these are, have one as large less often than this."""
+"""A value is a heap if rounded Gaussian rows would have one as common with a smaller probability than this."""
 
 _ODD = 0.1
-"""Rows that are left out of a column's spread, the furthest from its middle: they may be odd ones."""
+"""Share of the rows furthest from a column's median that its spread leaves out: they may be outliers."""
 
 _MEASURED = 0.05
-"""However finely a column seems to be measured, so large a share of a Gaussian's rows may share a value."""
+"""Share of Gaussian rows that may always have one value in common, however finely a column is measured."""
 
 
 def heap(public: PublicTable) -> str | None:
-    """Say which column of the public rows heaps on a value more than a Gaussian that is rounded; None if none does.
+    """Describe a column of the public rows that heaps on one value; None if no column does.
 
-    A row that is there more than once makes no heap, nor does a value that a column has as often as all others.
+    Repeated rows are no heap, nor is a value that is as common as all others.
     """
     heaped = _heaped(public.rows)
     if len(heaped) > 1:
@@ -38,7 +38,7 @@ def heap(public: PublicTable) -> str | None:
 
 
 def _heaped(rows: np.ndarray) -> np.ndarray:
-    """Tell of which columns (d,) so many of `rows` (m, d) have one value that no Gaussian's would."""
+    """Decide for each column (d,) of rows (m, d) whether one value is more common than in a rounded Gaussian."""
     from scipy.special import bdtrc
 
     found = []
@@ -51,7 +51,7 @@ def _heaped(rows: np.ndarray) -> np.ndarray:
 
 
 def _largest_shares(rows: np.ndarray) -> np.ndarray:
-    """Give the largest share (d,) of Gaussian rows that may have one value, as columns of `rows` (m, d) are rounded."""
+    """Give the largest share (d,) of Gaussian rows that one value has, where columns are rounded as in rows (m, d)."""
     off = np.abs(rows - np.median(rows, axis=0))
     kept = np.sort(off, axis=0)[: max(math.ceil((1 - _ODD) * len(rows)), 1)]
     widths = np.sqrt((kept**2).mean(axis=0)) * math.sqrt(2 * math.pi)
@@ -61,7 +61,7 @@ def _largest_shares(rows: np.ndarray) -> np.ndarray:
 
 
 def check_heaps(public: PublicTable) -> None:
-    """Refuse public rows that show that there is no Gaussian.
+    """Refuse public rows that rule out a Gaussian.
 
     Raises:
         InvalidInput: with what would do.

@@ -276,8 +276,8 @@ def final_theta(d: int, of_mean: bool = False) -> Fraction:
     """Compute the weight of the mean in the final release that adds least to the Kullback-Leibler error.
 
     Minimises (1 + theta / 2)^2 (Q + 1 / theta), Q = d (d + 1) / 4, at a radius of sqrt(d): about 2 / d. Where only the
-    mean is reported (`of_mean`), the second moments tell its errors, and how far out rows count: the weight is that of
-    one column, 1. The mean has 6% more noise then than it could have, and they have a quarter less than at that.
+    mean is reported (`of_mean`), the second moments are needed for its errors and for where rows are cut only, and the
+    weight is 1, as for one column: the mean has 6% more noise than at its best weight, the moments a quarter less.
     """
     if of_mean:
         return Fraction(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
@@ -32,8 +33,6 @@ def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
 
 def case_of_mean(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     """Give the case of a run that reports the mean alone, of all rows together."""
-    from dataclasses import replace
-
     from pubpriv.estimators.gaussian._forecast import GaussianCase
 
     case = _whole_case(settings, public)

@@ -126,7 +126,7 @@ MEAN = Estimator(
     "the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first. A "
     "covariance that is unknown is learnt as `estimate-gaussian` does.",
     plan_help="Plan `fit mean`.\n\nThe error is that of a column's mean, in its standard deviations. Where the "
-    "covariance is unknown, the plan is that of `fit gaussian`, but for more of the last question for the mean.",
+    "covariance is unknown, the plan is that of `fit gaussian`, with more of the last question spent on the mean.",
     settings=MeanSettings,
     driver=_driver,
     case=_case,

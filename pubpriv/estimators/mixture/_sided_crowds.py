@@ -1,8 +1,8 @@
-"""Odd rows that lie together in a component of a single column: to which side, how far, and how many.
+"""Find outliers that lie together in a component of a single column: on which side, how far out, and how many.
 
-Counts to either side of each component show more of a crowd than those by length do: its own side has more rows than
-the other, and its mean was moved there. So the mean is known to be off to one side, by about so much. Made of released
-numbers, so this is free.
+Counts to either side of a component show such a crowd more clearly than counts by distance: there are more rows on its
+side, and the mean was moved to that side. So the mean can be corrected. Everything is computed from released numbers,
+so this is free.
 """
 
 import numpy as np
@@ -16,14 +16,14 @@ from pubpriv.estimators.mixture._tail_rows import CROWD, WIDTHS, DrawnRows, OddK
 from pubpriv.estimators.mixture.scaling import Scaling
 
 _SIZES = np.geomspace(0.5, 1.4, 5)
-"""Crowds may have so many times the rows that are expected by what lies outside: counts of these are noisy, and the law
-of odd rows is another one. Each is as likely beforehand."""
+"""Sizes of crowds that are tried, as multiples of the size expected from the outliers outside, which are counted with
+noise. All are equally likely beforehand."""
 
 _FINER = 3
-"""Each length at which a row may lie among those of a component is divided into so many: counts tell them apart."""
+"""Number of parts of each distance from the mean: counts to one side tell them apart."""
 
 _DRAWN = 60_000
-"""Rows of all components that are sorted, evenly drawn."""
+"""Number of evenly drawn rows of all components together that are sorted into shells."""
 
 
 def crowds_to_sides(
