@@ -47,7 +47,7 @@ _ARRIVES = (*(at(EAST, direction, 2.0) for direction in _DIRECTIONS), NOBODY, at
 
 _ODD: tuple[Record, ...] = (NOBODY, (0.0, -1.0), (0.0, -2.0), (np.inf, 1.0), (1.0, np.inf), (1e300, 0.0), (-1e200, 1.0))
 _FAST_SHARE = 5
-"""In a fast audit each neighbour is asked one in this many of all questions, in a full audit all.
+"""Ask each neighbour one in this many of all questions in a fast audit, and all in a full one.
 
 Not a multiple of 2 or 3, so that all six kinds are asked."""
 

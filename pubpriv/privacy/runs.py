@@ -65,7 +65,7 @@ class Run(Protocol):
         """End the run."""
 
     def leave(self) -> None:
-        """Release resources."""
+        """Let go of the ledger if it was opened for this run alone."""
 
     def describe(self) -> str:
         """Describe the run, for `repr`."""

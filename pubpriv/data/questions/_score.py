@@ -58,7 +58,7 @@ class BoundedScore(Additive):
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """One coordinate."""
+        """Describe the one coordinate of an answer."""
         return {"score": Part(1, SUM_FACTOR, self.noise_scale, BoundedScore.grid)}
 
     @property

@@ -229,11 +229,12 @@ def check_fit(
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
-    d, seen = len(scaling.location), last.outside is not None and last.outside.seen
+    d = len(scaling.location)
+    outside = last.outside if last.outside is not None and last.outside.seen else None
     cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
     along = shells_along(cells, longest_axes(scaling, last.start, noise))
     # odd rows of one column may lie together to one side of a component
-    asked = shells_to_sides(cells) if seen and d == 1 else along
+    asked = along if outside is None or d > 1 else shells_to_sides(cells)
     shells, axes = counted(curator, (shells_about(cells), asked), scaling.undo(mixture), public.rows, ask)
     sides: Matrix = ()
     if axes.partition.own > along.own:  # a resumed run answers the question that was paid for
@@ -243,7 +244,7 @@ def check_fit(
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.clumped * shells.predicted[-2:].sum())
     # what the last round left out is no defect of the model, in whatever region of an axis it lies
-    left_out = last.outside.count if last.outside is not None and seen else 0.0
+    left_out = 0.0 if outside is None else outside.count
     room = left_out**2 / max(float(axes.predicted.min()), 4 * float(axes.noise[-1])) / n
     odd = clear.any() and further - left_out > max(_CERTAIN * further_sd, _ODD * n)
     return Fit(

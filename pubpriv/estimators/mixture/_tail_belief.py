@@ -308,7 +308,7 @@ def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:
     shares = (1 - part) * expected[below] + part * expected[below + 1]
     of_law = left[..., None] * shares
     shares = of_law + odd.expected[:, None, :]
-    # rows that stand for a law are so many; odd ones, which are far apart, are not told by them
+    # the number of drawn rows limits how exactly counts under a law are known; those of odd rows are not drawn
     inexact = seen.n * of_law * (seen.n / DRAWN + (seen.n / law.rows if law.rows else 0.0))
     logs = seen.counts.logs(seen.n * shares, seen.clumped, inexact) - _STEPS**2 / 2
     public = seen.counts.public_logs(seen.lengths, shares[:, len(_STEPS) // 2])

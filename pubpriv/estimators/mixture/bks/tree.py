@@ -98,7 +98,7 @@ class Tree:
 
     @property
     def groups(self) -> tuple[Path, ...]:
-        """All groups."""
+        """List closed groups, then open ones."""
         return self.closed + self.open
 
     @property
