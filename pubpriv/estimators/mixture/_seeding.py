@@ -73,7 +73,7 @@ def k_means(points: np.ndarray, k: int, n_init: int = 10) -> np.ndarray:
     return _labels(np.asarray(points, dtype=np.float64).tobytes(), points.shape, k, n_init).copy()
 
 
-@lru_cache(maxsize=2)  # the outline and the groups of public rows both begin with the same clusters
+@lru_cache(maxsize=64)  # outline, regime and places of components begin with the same clusters
 def _labels(content: bytes, shape: tuple[int, ...], k: int, n_init: int) -> np.ndarray:
     """Do `k_means` for the bytes of float64 points, which can be cached."""
     from sklearn.cluster import KMeans

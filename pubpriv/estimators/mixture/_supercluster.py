@@ -19,6 +19,7 @@ from pubpriv.estimators.mixture._count_clusters import count_clusters
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._scale_tree import nested_groups, scale_groups
 from pubpriv.estimators.mixture._seeding import allocate
+from pubpriv.estimators.mixture._tight_units import tight_units
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.steps import step
 
@@ -122,7 +123,8 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
     labels = scale_groups(rows, n_components)
     units, inside = _units(rows, labels), nested_groups(rows, n_components)
-    separation = _separation(rows, labels, units, n_components)
+    # in units that the distance between components inflates, components that lie apart in one column look close
+    separation = _separation(rows, labels, tight_units(rows, labels, units, n_components), n_components)
     counted = count_clusters(_thinned(public.rows, _MOST_POINTS), n_components)
     return Groups(
         row_tuples(rows),
@@ -166,7 +168,7 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def _separation(rows: np.ndarray, labels: np.ndarray, units: np.ndarray, k: int) -> float | None:
     """Find the smallest distance of spherical public clusters over the larger sd, without the scatter of their means.
 
-    Clusters are found in each group's own units (groups, d), and distances are measured in them; between clusters of
+    Clusters are found in the units (groups, d) of each group, and distances are measured in them; between clusters of
     two groups, in the wider unit of each column.
     """
     m, d = rows.shape

@@ -26,8 +26,9 @@ from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._partition import seed
 from pubpriv.estimators.mixture._pca import Subspaces, find_subspaces
 from pubpriv.estimators.mixture._plan import MixturePlan
-from pubpriv.estimators.mixture._seeding import Seeds, k_means
+from pubpriv.estimators.mixture._seeding import Seeds
 from pubpriv.estimators.mixture._supercluster import Groups
+from pubpriv.estimators.mixture._tight_units import tight_units
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import Execution, step
 
@@ -52,15 +53,6 @@ _STEPS = 2
 
 _MIDDLE = 2
 """A dip must be within this many bins of the middle, that is, in the middle half of the line between two seeds."""
-
-_LOOKS = 2
-"""Number of passes that alternate between finding clusters and finding the column scales inside them."""
-
-_LEAST_FREE = 8
-"""Column scales inside clusters are estimated from at least this many degrees of freedom."""
-
-_POINTLIKE = 1e-9
-"""A spread below this many public standard deviations counts as none: the rows are repeated."""
 
 
 @public_value
@@ -247,26 +239,9 @@ def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds)
 def tighten(groups: Groups, most: int) -> Groups:
     """Convert the groups to units of the column spreads inside clusters, at most `most` clusters in all.
 
-    If components lie apart in a column, its standard deviation is that of their distance; in such units the other
-    columns are noise that hides the distance. Clusters need not be the components, but must not join them: a component
-    that is cut is cut along its own long axis, and is rounder in the new units. Uses public points only.
+    See `tight_units`; uses public points only.
     """
     if groups.counted:
         return groups.in_units_of(np.array(groups.counted))
-    units = np.array(groups.units)
-    for group in range(groups.count):
-        for _ in range(_LOOKS):
-            inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
-            units[group] *= inside
-    return replace(groups, units=row_tuples(units))
-
-
-def _inside(points: np.ndarray, most: int) -> np.ndarray:
-    """Pool the standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
-    count = min(most, len(points) // 3)
-    if count < 2 or len(points) - count < _LEAST_FREE:
-        return np.ones(points.shape[1])
-    labels = k_means(points, count)
-    centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
-    spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
-    return np.where(spread > _POINTLIKE, spread, 1.0)
+    sizes = np.array(groups.points), np.array(groups.labels), np.array(groups.units)
+    return replace(groups, units=row_tuples(tight_units(*sizes, most)))
