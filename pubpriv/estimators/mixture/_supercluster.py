@@ -123,8 +123,10 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
     labels = scale_groups(rows, n_components)
     units, inside = _units(rows, labels), nested_groups(rows, n_components)
-    # in units that the distance between components inflates, components that lie apart in one column look close
-    separation = _separation(rows, labels, tight_units(rows, labels, units, n_components), n_components)
+    # in units that the distance between components inflates, components that lie apart in one column look close; but
+    # from a cluster on one value of a column with few values, everything looks far
+    tight = units if steps.any() else tight_units(rows, labels, units, n_components)
+    separation = _separation(rows, labels, tight, n_components)
     counted = count_clusters(_thinned(public.rows, _MOST_POINTS), n_components)
     return Groups(
         row_tuples(rows),

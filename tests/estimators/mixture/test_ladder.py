@@ -9,6 +9,7 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.cli.derived import settings_from
+from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._explained import Explained, with_tails
@@ -18,7 +19,8 @@ from pubpriv.estimators.mixture._outside import Outside
 from pubpriv.estimators.mixture._settings import MixtureSettings
 from pubpriv.estimators.mixture._supercluster import Regime
 from pubpriv.estimators.mixture.declaration import MIXTURE
-from pubpriv.estimators.mixture.public_model import _fit, public_model
+from pubpriv.estimators.mixture.public_model import _fit, public_model, rung_starts
+from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
@@ -114,6 +116,19 @@ def test_a_run_goes_on_from_what_it_has_asked(crossed):
     again = pp.estimate_mixture(overlapping(80, 1), curator, max_components=4, runner=CHEAP)
     assert len(curator.statement().charges) == before
     assert np.array_equal(again.means, estimate.means)
+
+
+def test_a_rung_starts_with_and_without_the_correlations_that_components_share():
+    """Places and column spreads are of one fit; rows correlated at .8 in both components keep that in one start."""
+    rows = np.random.default_rng(7).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=200)
+    rows[100:] += [20.0, 0.0]
+    public = PublicTable.open(rows)
+    pooled, alone = rung_starts(public, precondition(public), 2)
+    assert pooled.means == alone.means
+    for with_them, without in zip(pooled.arrays[2], alone.arrays[2], strict=True):
+        assert np.diag(with_them) == pytest.approx(np.diag(without))
+        assert without[0, 1] == 0
+        assert with_them[0, 1] / np.sqrt(with_them[0, 0] * with_them[1, 1]) == pytest.approx(0.8, abs=0.1)
 
 
 # --- what is concluded ---------------------------------------------------------------------------------------

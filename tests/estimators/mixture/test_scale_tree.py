@@ -6,7 +6,7 @@ import pytest
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture._scale_tree import nested_groups, scale_groups
-from pubpriv.estimators.mixture._supercluster import supercluster
+from pubpriv.estimators.mixture._supercluster import _separation, supercluster
 from pubpriv.estimators.mixture.scaling import precondition
 
 D = 10
@@ -66,6 +66,36 @@ def test_separation_is_that_inside_the_groups():
     assert groups.count == 2
     assert groups.separation == pytest.approx(8, rel=0.25)
     assert not groups.overlapping
+
+
+def in_a_row(seed, few=0):
+    """Sixty skewed rows of five columns in three clusters, eight sds apart; `few`: values per sd of the last column."""
+    generator = np.random.default_rng(seed)
+    along = generator.normal(size=5)
+    places = np.outer(np.repeat(np.arange(3), 20), 8 * along / np.linalg.norm(along))
+    rows = generator.exponential(size=(60, 5)) + places
+    return np.column_stack((rows[:, :4], np.rint(few * rows[:, 4]) / few)) if few else rows
+
+
+def overlapping(rows):
+    public = PublicTable.open(rows)
+    return supercluster(public, precondition(public), 3).overlapping
+
+
+def test_components_that_lie_apart_in_some_columns_do_not_look_close():
+    """In units of whole columns their distance is small, and other columns hide it. One long cluster still does."""
+    assert sum(overlapping(in_a_row(seed)) for seed in range(20)) <= 1
+    long = [np.random.default_rng(seed).normal(size=(60, 5)) * [8.0, 1.0, 1.0, 1.0, 1.0] for seed in range(20)]
+    assert all(overlapping(rows) for rows in long)
+
+
+def test_a_cluster_on_one_value_does_not_make_others_look_far():
+    """Where a column has few values, distances are measured in the groups' own units."""
+    public = PublicTable.open(in_a_row(3, few=1))
+    groups = supercluster(public, precondition(public), 3)
+    assert any(groups.steps)
+    points, labels, units = (np.array(part) for part in (groups.points, groups.labels, groups.units))
+    assert groups.separation == _separation(points, labels, units, 3)
 
 
 def test_repeated_rows_are_no_group():
