@@ -1,6 +1,6 @@
 """Diagnostics of a run of the default method: public facts and released answers."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any
 
@@ -32,8 +32,9 @@ def verdict_of(last: Round, kind: str, plan: MixturePlan, climbed: Climbed | Non
     # all starts of overlapping components have the same rounds, so the first one's are used
     asks = (*chain(*plan.starts[:1]), *plan.rounds)
     if climbed is not None:
-        asks = (*plan.rounds[:-1], *climbed.plan.rounds)
-    return Verdict.of(last, kind, asks, _EXPECTED.format(plan.noise) if plan.loud else LOUD)
+        asks = (*plan.rounds[:-1], *climbed.rounds)
+    found = Verdict.of(last, kind, asks, _EXPECTED.format(plan.noise) if plan.loud else LOUD)
+    return found if climbed is None else replace(found, warnings=(*climbed.warnings, *found.warnings))
 
 
 def diagnostics(

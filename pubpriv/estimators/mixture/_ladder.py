@@ -43,6 +43,10 @@ _SURE = 2.0
 _QUIET = 0.01
 """Noise in nats per row down to which the bound of the second score is narrowed."""
 
+_LOST = 0.02
+"""A model that was chosen because it predicts all rows must not leave out more than this share of them: so many are no
+odd rows but a group, and where components are narrow each of its rows may lie a thousand sds from all of them."""
+
 _STEP = 0.36
 """Least variance in squared steps when asking whether there is more than the components that lie apart."""
 
@@ -107,12 +111,28 @@ class Climbed:
         scored: scores of the numbers of components that were tried.
         plan: the plan that was followed.
         chosen: number of components that were measured; almost empty ones are not released.
+        lost: share of the rows that the last round of the plan left out, if that is more than `_LOST` and `last` is
+            therefore the round before, which left out none; else 0.
     """
 
     last: Round
     scored: tuple[Scored, ...]
     plan: LadderPlan
     chosen: int
+    lost: float = 0.0
+
+    @property
+    def rounds(self) -> tuple[Ask, ...]:
+        """Measuring rounds up to the last one."""
+        return self.plan.rounds[:-1] if self.lost else self.plan.rounds
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Say in words what became of rows that were lost."""
+        if not self.lost:
+            return ()
+        text = f"the last round left {self.lost:.1%} of the private rows to no component, too many to be odd rows"
+        return (f"{text}: the numbers are those of the round before, which left out none, with more noise",)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Give the facts that diagnostics show."""
@@ -174,9 +194,20 @@ def climb(
     plan = ladder.plan(chosen)
     if chosen == k_apart:
         last = refine(found.mixture, plan.rounds, "(components that lie apart)", found)
-    else:
-        last = inhabited(refine(models[chosen], plan.rounds, "(best number)", models[chosen]), k_apart)
-    return Climbed(last, tuple(scored), plan, chosen)
+        return Climbed(last, tuple(scored), plan, chosen)
+    *rounds, closing = plan.rounds
+    before = refine(models[chosen], tuple(rounds), "(best number, before the last)", models[chosen])
+    last = refine(before.mixture, (closing,), "(best number)", before)
+    lost = lost_by(last)
+    return Climbed(inhabited(before if lost else last, k_apart), tuple(scored), plan, chosen, lost)
+
+
+def lost_by(last: Round) -> float:
+    """Give the share of the rows that a round left out, if they are too many; else 0."""
+    outside = last.outside
+    if outside is None or not outside.seen or outside.count <= _LOST * last.rows:
+        return 0.0
+    return outside.count / last.rows
 
 
 def inhabited(last: Round, apart: int) -> Round:

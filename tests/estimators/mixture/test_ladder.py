@@ -1,5 +1,6 @@
 """A run without a number of components releases the number that predicts best, and splits nothing to get there."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 
@@ -13,7 +14,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._explained import Explained, with_tails
-from pubpriv.estimators.mixture._ladder import Score, Scored, broadened, choose, inhabited, penalty
+from pubpriv.estimators.mixture._ladder import Score, Scored, broadened, choose, inhabited, lost_by, penalty
 from pubpriv.estimators.mixture._ladder_plan import Ladder, plan_with_ladder
 from pubpriv.estimators.mixture._outside import Outside
 from pubpriv.estimators.mixture._settings import MixtureSettings
@@ -187,6 +188,30 @@ def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
     assert last.start.arrays[0].sum() == pytest.approx(1)
     assert last.outside.among == tuple(odd.among[j] for j in kept)
     assert last.outside.unsure == tuple(odd.unsure[j] for j in kept)
+
+
+@pytest.mark.parametrize(
+    ("count", "noise", "lost"), [(10.0, 1.0, 0.0), (25.0, 1.0, 0.025), (25.0, 9.0, 0.0), (None, 1.0, 0.0)]
+)
+def test_a_group_that_the_last_round_left_out_is_noticed(count, noise, lost):
+    """More rows than odd ones, and clear of the noise."""
+    mixture = Mixture.of([1.0], [[0.0]], [[[1.0]]])
+    last = Round(mixture, (990.0,), 1.0, 1.0, 1.0, mixture, 1000.0)
+    if count is not None:
+        last = replace(last, outside=Outside(3.0, count, noise))
+    assert lost_by(last) == lost
+
+
+def test_where_a_group_was_left_out_the_round_before_is_released(crossed, monkeypatch):
+    """The same was asked; the numbers have its larger noise, the run is flagged, and the first warning says why."""
+    monkeypatch.setattr("pubpriv.estimators.mixture._ladder.lost_by", lambda last: 0.03)
+    kept, curator = run(overlapping(80, 1), overlapping(8000))
+    last, before = crossed
+    assert curator.statement().charges == before.statement().charges
+    assert min(kept.diagnostics["covariance_noise"]) > 1.3 * max(last.diagnostics["covariance_noise"])
+    assert not kept.converged
+    assert "left 3.0% of the private rows to no component" in kept.diagnostics["warnings"][0]
+    assert "outside" not in kept.diagnostics
 
 
 def test_the_penalty_is_half_that_of_bic():
