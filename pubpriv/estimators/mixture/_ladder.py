@@ -195,9 +195,8 @@ def climb(
     if chosen == k_apart:
         last = refine(found.mixture, plan.rounds, "(components that lie apart)", found)
         return Climbed(last, tuple(scored), plan, chosen)
-    *rounds, closing = plan.rounds
-    before = refine(models[chosen], tuple(rounds), "(best number, before the last)", models[chosen])
-    last = refine(before.mixture, (closing,), "(best number)", before)
+    before = refine(models[chosen], plan.rounds[:-1], "(best number, before the last)", models[chosen])
+    last = refine(before.mixture, plan.rounds[-1:], "(best number)", before)
     lost = lost_by(last)
     return Climbed(inhabited(before if lost else last, k_apart), tuple(scored), plan, chosen, lost)
 
@@ -205,9 +204,7 @@ def climb(
 def lost_by(last: Round) -> float:
     """Give the share of the rows that a round left out, if they are too many; else 0."""
     outside = last.outside
-    if outside is None or not outside.seen or outside.count <= _LOST * last.rows:
-        return 0.0
-    return outside.count / last.rows
+    return 0.0 if outside is None or outside.few(last.rows, _LOST) else outside.count / last.rows
 
 
 def inhabited(last: Round, apart: int) -> Round:

@@ -12,8 +12,8 @@ from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._seeding import nearest_others
-from pubpriv.estimators.mixture._supercluster import Groups, spread_out
-from pubpriv.estimators.mixture._unknown import tighten
+from pubpriv.estimators.mixture._supercluster import spread_out
+from pubpriv.estimators.mixture._tight_units import tight_units
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 
@@ -70,9 +70,7 @@ class Outline:
 def outline(public: PublicTable, scaling: Scaling, most: int) -> Outline:
     """Measure the outline of public rows; `most` is the number of components, or the most that there may be."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
-    one = (0,) * len(rows)
-    groups = Groups(row_tuples(rows), one, ((1.0,) * rows.shape[1],), None, False, tuple(steps.tolist()))
-    units = np.array(tighten(groups, most).units[0])
+    units = tight_units(rows, np.zeros(len(rows), dtype=int), np.ones((1, rows.shape[1])), most)[0]
     points = rows / units
     nearest = nearest_others(points)
     quantile, times = _TYPICAL
@@ -83,7 +81,7 @@ def outline(public: PublicTable, scaling: Scaling, most: int) -> Outline:
         distance,
         _standing_alone(points, nearest),
         _by_chance(len(np.unique(points, axis=0)), int((nearest > distance).sum())),
-        groups.steps,
+        tuple(steps.tolist()),
     )
 
 

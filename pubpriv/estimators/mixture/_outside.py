@@ -159,9 +159,9 @@ class Outside:
         """Tell whether there are some for sure."""
         return self.count > _CLEAR * self.noise
 
-    def few(self, n: float) -> bool:
-        """They are not so many, of n whole rows, that the components themselves are in doubt."""
-        return not self.seen or self.count < _MOST * n
+    def few(self, n: float, most: float = _MOST) -> bool:
+        """They are not so many, of n whole rows, that the components themselves are in doubt: less than `most`."""
+        return not self.seen or self.count < most * n
 
     def of_components(self, kept: list[int]) -> "Outside":
         """Give the same where only these components are left."""
