@@ -45,7 +45,15 @@ class Crowds:
 
     @classmethod
     def of(
-        cls, scaling: Scaling, last: Round, fit: Fit, drawn: DrawnRows, odd: OddKinds, n: int, clumped: float
+        cls,
+        scaling: Scaling,
+        last: Round,
+        fit: Fit,
+        drawn: DrawnRows,
+        odd: OddKinds,
+        beyond: np.ndarray,
+        n: int,
+        clumped: float,
     ) -> "Crowds":
         """Tell where they may be.
 
@@ -55,6 +63,7 @@ class Crowds:
             fit: counts about its components.
             drawn: rows that stand for odd ones.
             odd: kinds of odd rows.
+            beyond: rows (regions,) of a group outside, see `TailCounts.beyond`.
             n: private rows.
             clumped: by how much more counts vary by sampling than those of independent rows.
         """
@@ -72,7 +81,7 @@ class Crowds:
         for own, shares, seen in zip(wide, predicted.transpose(1, 0, 2), np.array(fit.inner), strict=True):
             # rows of many columns may all lie further out than the shells
             expected = shares / np.maximum(shares.sum(axis=1, keepdims=True), _HARDLY_A_ROW) * max(seen.sum(), 0.0)
-            logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, spread)
+            logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, beyond, spread)
             found.append(posterior(prior, logs))
         return cls(np.stack(found), bends, odd.crowds[:, None] ** 2 * clipped**2 / drawn.d, 0.0 * bends)
 
@@ -106,6 +115,7 @@ def _logs(
     wide: float,
     seen: np.ndarray,
     predicted: np.ndarray,
+    beyond: np.ndarray,
     spread: float,
 ) -> np.ndarray:
     """Logarithms of how likely a component's counts (shells,) are, (kinds, places), with a crowd in each place.
@@ -121,6 +131,8 @@ def _logs(
         wide: how wide the component is in its frame.
         seen: counts.
         predicted: (kinds, shells) of a component without a crowd.
+        beyond: rows (regions,) of a group outside: the last shells reach further out than rows are cut off, and how
+            many of the group are next to this component is not known.
         spread: by how much more than one of Poisson's law each count varies.
     """
     from scipy.special import chndtr
@@ -135,5 +147,6 @@ def _logs(
     there = np.vstack([np.zeros(len(edges)), np.diff(below, axis=1, prepend=0.0)])
     size = np.where(np.arange(bends.shape[1]) > 0, crowds[:, None], 0.0)[..., None]
     expected = predicted[:, None] + max(seen.sum(), 0.0) * ((1 - size) * others + size * there - shares(np.array(wide)))
-    variances = fit.sd**2 + np.maximum(expected, 0.0) * spread
-    return np.asarray(-((seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2)
+    variances, off = fit.sd**2 + np.maximum(expected, 0.0) * spread, seen - expected
+    off = off - np.clip(off, 0.0, beyond[: len(edges)])
+    return np.asarray(-(off**2 / variances + np.log(variances)).sum(axis=-1) / 2)

@@ -35,6 +35,11 @@ _FAR_SHARES = np.geomspace(0.0005, 0.08, 29)
 """Others lie together so many times as far out as rows are cut off, and are such a share, which is the likelier the
 smaller it is: half as large, and twice as likely. All together are as likely as those that are wide."""
 
+_COUNTED, _GAP, _STEP = 3.0, 1.5, 0.1
+"""Where counts show more of them than so many sds, they may also be a group of rows with the same spread as others, at
+the place where counts fit best: at least so far beyond the cut, in such steps. About the end of a region counts on both
+sides rule out the places above."""
+
 _AMONG = 0.8
 """Prior chance that those of another component lie among the rows of one then, where there is a single column. It is a
 cautious one, and they are the likelier in a place the more they add to a variance there, for an interval has to hold
@@ -92,6 +97,27 @@ class TailCounts:
         further = np.searchsorted(np.array(self.outside), lengths)
         inner, outer = np.arange(len(self.shells) + 1), np.arange(1, len(self.outside) + 1)
         return np.hstack([shells[:, None] == inner, further[:, None] == outer])
+
+    def beyond(self) -> np.ndarray:
+        """Give the rows (regions,) of a group that lies outside, where counts fit best; none if they show none clearly.
+
+        Regions where there are rows of components are left out of the fit.
+        """
+        from scipy.special import ndtr
+
+        if not self.outside:
+            return np.zeros(len(self.seen))
+        ends = np.array(sorted({*self.outside, *(end for end in self.shells if end > self.end)}))
+        cells = self.regions(np.append((ends[1:] + ends[:-1]) / 2, 2 * ends[-1])).astype(float)
+        lengths = self.end + np.arange(_GAP, _FAR_OUT[-1] * self.end, _STEP)
+        groups = -np.diff(ndtr(lengths[:, None] - ends), axis=1, append=0.0) @ cells
+        empty = np.array([0.0, *self.shells, *self.outside]) >= self.end
+        expected, seen = groups[:, empty] / self.sds[empty], self.seen[empty] / self.sds[empty]
+        squares = (expected**2).sum(axis=1)
+        rows = expected @ seen / squares
+        best = np.argmax(np.maximum(rows, 0.0) ** 2 * squares)
+        clear = rows[best] > _COUNTED * np.linalg.norm(self.sds[-len(self.outside) :])
+        return np.asarray(rows[best] * groups[best] if clear else 0.0 * groups[best])
 
     def logs(self, expected: np.ndarray, clumped: float, inexact: np.ndarray) -> np.ndarray:
         """Logarithms of the likelihood of `expected` counts (..., regions), known to `inexact` variances."""
@@ -261,8 +287,10 @@ class OddKinds:
     @classmethod
     def _far(cls, drawn: DrawnRows, components: int, counts: TailCounts, strayed: np.ndarray) -> "OddKinds":
         """Make those that lie together far out; in several columns a crowd is as likely as one row of the widest."""
-        shares = np.tile(_FAR_SHARES, len(_FAR_OUT))
-        regions = np.repeat(counts.regions(counts.end * np.array(_FAR_OUT)), len(_FAR_SHARES), axis=0)
+        places = counts.regions(counts.end * np.array(_FAR_OUT)).astype(float)
+        if (group := counts.beyond()).any():
+            places = np.vstack([places, group / group[-len(counts.outside) :].sum()])
+        shares, regions = np.tile(_FAR_SHARES, len(places)), np.repeat(places, len(_FAR_SHARES), axis=0)
         adds = np.maximum(drawn.places, 1.0) ** 2
         hits = _AMONG * adds / adds.sum() if drawn.d == 1 and components > 1 else strayed
         nothing = np.zeros(len(shares))

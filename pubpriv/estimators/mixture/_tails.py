@@ -36,7 +36,6 @@ from pubpriv.estimators.mixture._outside import Tails
 from pubpriv.estimators.mixture._sided_crowds import crowds_to_sides
 from pubpriv.estimators.mixture._tail_belief import Seen, TailBelief
 from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts, measured
-from pubpriv.estimators.mixture.rounds import round_radius
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -76,7 +75,7 @@ def read_tails(
     seen, hidden = outside is not None and outside.seen, fit.tested and max(fit.limits) > _COULD_HIDE
     if not (seen or hidden or _doubtful(counts, np.array(fit.predicted), d, n, clumped)):
         return None
-    radius, gaussian = round_radius(kind, d), tail_laws(d)[0]
+    radius, gaussian = last.radius, tail_laws(d)[0]
     drawn = DrawnRows.of(scaling, public.rows, last, counts, radius, len(fit.inner[0]))
     # what was taken out of components for odd rows among theirs, and stays so where there are such rows
     taken = np.array(outside.among) if outside is not None and outside.among else np.zeros(k)
@@ -93,7 +92,7 @@ def read_tails(
     if fit.sides:
         crowds = crowds_to_sides(scaling, public.rows, last, fit, drawn, odd, clumped)
     else:
-        crowds = Crowds.of(scaling, last, fit, drawn, odd, n, clumped)
+        crowds = Crowds.of(scaling, last, fit, drawn, odd, counts.beyond(), n, clumped)
     belief = TailBelief.of(Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns), odd, crowds, lone)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out. What is believed, and not counted in, is an error

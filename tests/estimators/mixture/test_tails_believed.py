@@ -147,3 +147,37 @@ def test_rows_outside_are_counted_as_exactly_as_noise_lets_them():
     logs = _weighed(law, odd, seen)[1]
     others = np.delete(np.arange(len(logs)), together)
     assert np.exp(logs[others] - logs[together]).max() < 0.001
+
+
+def counts_of(lengths, sd=8.0):
+    """Counts of rows of these lengths, by shells whose ends are not those of the regions outside."""
+    counts = TailCounts((1.0, 2.0, 5.0, 10.0), (3.0, 6.0), np.zeros(7), np.full(7, sd))
+    return replace(counts, seen=counts.regions(lengths).sum(axis=0).astype(float))
+
+
+@pytest.mark.parametrize("place", [5.0, 7.6, 9.8, 11.0])
+def test_rows_outside_lie_where_counts_say(place):
+    """Of a group about the end of a region some lie to either side; any single place was ruled out by thousands."""
+    group = place + np.random.default_rng(1).standard_normal(1000)
+    found = counts_of(np.append(np.full(5000, 1.5), group)).beyond()
+    assert found[3:] == pytest.approx(counts_of(group).seen[3:], abs=60)
+
+
+@pytest.mark.parametrize("lengths", [np.full(1000, 1.5), np.append(np.full(1000, 1.5), np.full(20, 5.1))])
+def test_counts_that_show_no_rows_outside_tell_no_place(lengths):
+    """Noise could be all there is."""
+    assert not counts_of(lengths).beyond().any()
+
+
+def test_many_odd_rows_in_one_column_do_not_widen_the_others():
+    """A thousand rows about the end of a shell were taken for a tail: intervals were twenty times as wide."""
+    generator = np.random.default_rng(1)
+    rows, odd = generator.standard_normal((100_060, 20)), generator.random(100_060) < 0.01
+    rows[:, 1] += 8.0 * (np.arange(len(rows)) % 2)
+    rows[odd, 0] += 20.0
+    rows[:60] = generator.standard_normal((60, 20)) * np.append(1.6, np.ones(19))
+    rows[:60, 1] += 8.0 * (np.arange(60) % 2)
+    trial = pp.Curator.simulation(rows[60:], "zcdp:0.5", 1)
+    estimate = pp.estimate_mixture(rows[:60], trial, n_components=2)
+    error = np.sqrt(sum(np.array(part) ** 2 for part in estimate.standard_errors["covariances"].values()))
+    assert np.einsum("kii->ki", error).max() < 0.02
