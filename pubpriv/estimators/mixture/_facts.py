@@ -10,7 +10,6 @@ from pubpriv.estimators._whole_rows import left_out
 from pubpriv.estimators.mixture._choice import Preference
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._ladder import Climbed
-from pubpriv.estimators.mixture._linear import clip_radius
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Outside
 from pubpriv.estimators.mixture._plan import MixturePlan
@@ -86,7 +85,7 @@ def diagnostics(
         "misfit": fit.facts(),
         **({} if outside is None else outside.facts(last.rows)),
         **({} if last.tails is None else {"tails": asdict(last.tails)}),
-        "clip_radius": clip_radius(len(scene.rows.columns)),
+        "clip_radius": last.radius,
         "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
         "warnings": _warnings(scene, last, guard, outside, fit, verdict),
     }

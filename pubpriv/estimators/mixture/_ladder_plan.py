@@ -11,7 +11,7 @@ from itertools import chain
 from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
 from pubpriv.estimators.mixture._plan import Blanks, MixturePlan
-from pubpriv.estimators.mixture.rounds import spectral_noise
+from pubpriv.estimators.mixture.rounds import noise_of, spectral_noise
 from pubpriv.privacy.budgets import Purse
 
 _RUNGS = 2, 3, 4, 8, 16
@@ -91,7 +91,6 @@ class LadderPlan(Plan):
         last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.last)}
         shares |= last if chosen > case.apart else {"ladder/round-1": (left, blanks.last)}
         asks = split_purse(case.purse, "mixture", shares, _CROWD)
-        last_rho = [*asks.values()][-1].rho
         return cls(
             asks=tuple(asks.values()),
             rungs=tuple(
@@ -105,7 +104,7 @@ class LadderPlan(Plan):
                 for k in case.rungs
             ),
             rounds=tuple(asks[name] for name in ("ladder/round-1", "ladder/round-2") if name in asks),
-            noise=spectral_noise(last_rho, case.d, case.n / chosen, case.covariance_type),
+            noise=noise_of([*asks.values()][-1], case.d, case.n / chosen, case.covariance_type),
         )
 
 

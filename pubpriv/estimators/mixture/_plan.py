@@ -25,7 +25,10 @@ from pubpriv.estimators.mixture.rounds import (
     CROWD,
     MOMENT_SHARES,
     UNTRUSTED,
+    last_radius,
+    louder,
     measuring_rounds,
+    noise_of,
     round_question,
     settling_rounds,
     spectral_noise,
@@ -116,7 +119,7 @@ class MixturePlan(Plan):
     def longer(self) -> "MixturePlan":
         """The same plan with one more round: the last one is divided."""
         asks, rounds = ((*some[:-1], *self.divided) for some in (self.asks, self.rounds))
-        noise = self.noise * math.sqrt(self.rounds[-1].rho / self.divided[-1].rho)
+        noise = self.noise * louder(self.rounds[-1], self.divided[-1])
         return replace(self, asks=asks, rounds=rounds, noise=noise, divided=())
 
     @property
@@ -173,7 +176,7 @@ class MixturePlan(Plan):
             n_components=k,
             covariance_type=covariance_type,
             most=most,
-            noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+            noise=noise_of([*asks.values()][-1], d, n / k, covariance_type),
             guard=asks["guard"],
             coverage=tuple(asks[name] for name in coverage),
             fit=asks["fit"],
@@ -271,9 +274,13 @@ class Blanks:
     def last(self, ask: Ask, measured: bool = True) -> Question:
         """The same, and the number of rows in no component if noise permits; `measured`: a round came before."""
         cells, frames, _ = _regions(self.frame, self.k)
-        regions = cut(cells, outside_end(self.n, self.d, measured), ask)
+        end = outside_end(self.n, self.d, measured)
+        regions = cut(cells, end, ask)
         question = round_question(self.covariance_type, regions, frames, ask)
-        return self.round(ask) if hides_many(question, self.n) else question
+        if regions is cells or hides_many(question, self.n):
+            return self.round(ask)
+        radius = last_radius(question, end, self.n / self.k)
+        return round_question(self.covariance_type, regions, frames, ask, radius)
 
     def _cells(self, count: int) -> Cells:
         return _regions(self.frame, count)[0]

@@ -6,6 +6,8 @@ A round gives each record to its likeliest component under the last estimate, an
 import math
 from fractions import Fraction
 
+import numpy as np
+
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram, Moments
 from pubpriv.data.regions import Partition
@@ -29,6 +31,10 @@ CROWD = Fraction(22, 10)
 """A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
 
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+_QUIET = 0.2
+"""The last round clips further out while its noise is a smaller part than this of the sampling error of a variance: two
+percent of the error are the price of what clipping takes of rows that are no Gaussian ones."""
+
 _SPHERICAL_REACH = 1.15
 """Factor on the clip radius of spherical rounds: components need not be as round as assumed."""
 
@@ -74,6 +80,18 @@ def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "ful
     return sd * spectral_factor(covariance_type, d) / count
 
 
+def noise_of(ask: Ask, d: int, count: float, covariance_type: str) -> float:
+    """Return the same of a planned round, by its clip radius; for arguments see `measuring_rounds`."""
+    usual = round_radius(covariance_type, d)
+    return spectral_noise(ask.rho, d, count, covariance_type) * ((radius_of(ask) or usual) / usual) ** 2
+
+
+def louder(ask: Ask, other: Ask) -> float:
+    """Tell by what factor the noise of the other of two rounds is larger."""
+    wider = (radius_of(other) or 1.0) / (radius_of(ask) or 1.0)
+    return wider**2 * math.sqrt(ask.rho / other.rho)
+
+
 def spectral_factor(covariance_type: str, d: int) -> float:
     """Return the spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
     if covariance_type == "spherical":
@@ -86,8 +104,25 @@ def round_radius(covariance_type: str, d: int) -> float:
     return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
 
 
+def last_radius(question: LiftedGram | Moments, end: float, count: float) -> float:
+    """Give the clip radius of the last round, up to `end`, by the noise of the same question with the usual radius.
+
+    What clipping takes of rows is put back as if they were Gaussian ones. Of skewed rows, or counts, that leaves a bias
+    that many rows do not make smaller, as they do noise.
+
+    Args:
+        question: of all components.
+        end: distance from which on rows belong to no component.
+        count: number of private rows in a component.
+    """
+    (usual, *_), d, noise = question.radii, question.frames[0].dimension, question.noise()
+    numbers, sd = (d, float(np.max(noise["square"])) / d) if "square" in noise else (1, float(np.max(noise["moment"])))
+    sampling = math.sqrt(2 * count / numbers)
+    return min(max(end, usual), usual * math.sqrt(max(_QUIET * sampling / sd, 1.0)))
+
+
 def round_question(
-    covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask
+    covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask, radius: float | None = None
 ) -> LiftedGram | Moments:
     """Return the question of a round: count, sum, second moment (spherical: squared norm) of each component's records.
 
@@ -97,8 +132,14 @@ def round_question(
             those only the number is asked.
         frames: whiten the records of each component.
         ask: the price.
+        radius: clip radius of whitened records; None: that of the ask's question, or the usual one.
     """
-    radii = (round_radius(covariance_type, frames[0].dimension),) * len(frames)
+    radii = (radius or radius_of(ask) or round_radius(covariance_type, frames[0].dimension),) * len(frames)
     if covariance_type == "spherical":
         return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
     return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)
+
+
+def radius_of(ask: Ask) -> float | None:
+    """Give the clip radius of an ask's question; None if it has no question, or radial noise: then it is the usual."""
+    return ask.question.radii[0] if isinstance(ask.question, LiftedGram | Moments) else None

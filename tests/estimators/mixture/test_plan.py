@@ -8,7 +8,9 @@ import pytest
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture._course import _surely
+from pubpriv.estimators.mixture._outside import outside_end
 from pubpriv.estimators.mixture._plan import MixturePlan
+from pubpriv.estimators.mixture.rounds import round_radius
 from pubpriv.privacy.budgets import Purse
 
 ROWS = np.random.default_rng(0).normal(size=(2000, 3))
@@ -54,3 +56,27 @@ def test_noise_is_begun_on_for_subspaces_that_are_surely_asked_for(most, before)
     plan = MixturePlan.of(Purse(10**12, "zcdp"), n=5000, d=7, k=3, regime="separated-scarce", most=most)
     expected = [plan.pca.question] * before + [ask.question for ask in plan.rounds]
     assert _surely(plan, None) == expected
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("d", [1, 7])
+def test_the_last_round_of_many_rows_takes_nothing_of_them(d, kind):
+    """It clips where others cut rows off, of few rows as ever; in between, noise adds two percent to errors."""
+    usual, radii = round_radius(kind, d), []
+    for n in (2_000, 20_000, 60_000, 10**7):
+        plan = MixturePlan.of(Purse(10**12, "zcdp"), n=n, d=d, k=3, regime="overlapping", covariance_type=kind)
+        *before, last = (ask.question.radii[0] for ask in plan.rounds)
+        assert all(radius == usual for radius in before)
+        noise = plan.rounds[-1].question.noise()["square" if kind == "spherical" else "moment"].max()
+        own = noise / d / np.sqrt(2 * n / 3 / d) if kind == "spherical" else noise / np.sqrt(2 * n / 3)
+        assert last == usual or own < 0.21
+        radii.append(last)
+    assert radii[0] == usual
+    assert radii == sorted(radii)
+    assert radii[-1] == outside_end(10**7, d, measured=True)
+
+
+def test_radial_noise_has_the_usual_radius():
+    """A pure run cuts nothing off, so nothing says how far out its rows lie."""
+    plan = MixturePlan.of(Purse(10**12, "pure"), n=10**7, d=2, k=3, regime="overlapping")
+    assert plan.rounds[-1].question.radii[0] == round_radius("full", 2)
