@@ -35,10 +35,10 @@ _FAR_SHARES = np.geomspace(0.0005, 0.08, 29)
 """Others lie together so many times as far out as rows are cut off, and are such a share, which is the likelier the
 smaller it is: half as large, and twice as likely. All together are as likely as those that are wide."""
 
-_COUNTED, _GAP, _STEP = 3.0, 1.5, 0.1
+_COUNTED, _STEP, _GAP = 3.0, 0.1, 3.0
 """Where counts show more of them than so many sds, they may also be a group of rows with the same spread as others, at
-the place where counts fit best: at least so far beyond the cut, in such steps. About the end of a region counts on both
-sides rule out the places above."""
+the place where counts fit best, in such steps; but for a tail, which has no gap, it must be so far beyond the cut.
+About the end of a region counts on both sides rule out the places above."""
 
 _AMONG = 0.8
 """Prior chance that those of another component lie among the rows of one then, where there is a single column. It is a
@@ -99,7 +99,7 @@ class TailCounts:
         return np.hstack([shells[:, None] == inner, further[:, None] == outer])
 
     def beyond(self) -> np.ndarray:
-        """Give the rows (regions,) of a group that lies outside, where counts fit best; none if they show none clearly.
+        """Give the rows (regions,) of a group that lies outside where counts fit best; none if they show none clearly.
 
         Regions where there are rows of components are left out of the fit.
         """
@@ -109,7 +109,7 @@ class TailCounts:
             return np.zeros(len(self.seen))
         ends = np.array(sorted({*self.outside, *(end for end in self.shells if end > self.end)}))
         cells = self.regions(np.append((ends[1:] + ends[:-1]) / 2, 2 * ends[-1])).astype(float)
-        lengths = self.end + np.arange(_GAP, _FAR_OUT[-1] * self.end, _STEP)
+        lengths = np.arange(self.end, _FAR_OUT[-1] * self.end, _STEP)
         groups = -np.diff(ndtr(lengths[:, None] - ends), axis=1, append=0.0) @ cells
         empty = np.array([0.0, *self.shells, *self.outside]) >= self.end
         expected, seen = groups[:, empty] / self.sds[empty], self.seen[empty] / self.sds[empty]
@@ -117,7 +117,8 @@ class TailCounts:
         rows = expected @ seen / squares
         best = np.argmax(np.maximum(rows, 0.0) ** 2 * squares)
         clear = rows[best] > _COUNTED * np.linalg.norm(self.sds[-len(self.outside) :])
-        return np.asarray(rows[best] * groups[best] if clear else 0.0 * groups[best])
+        apart = lengths[best] > self.end + _GAP
+        return np.asarray(rows[best] * groups[best] if clear and apart else 0.0 * groups[best])
 
     def logs(self, expected: np.ndarray, clumped: float, inexact: np.ndarray) -> np.ndarray:
         """Logarithms of the likelihood of `expected` counts (..., regions), known to `inexact` variances."""
