@@ -11,6 +11,7 @@ import numpy as np
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram, Moments
 from pubpriv.data.regions import Partition
+from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators.asks import Ask, Blank, Worth
 from pubpriv.estimators.mixture._linear import clip_radius
 
@@ -31,9 +32,10 @@ CROWD = Fraction(22, 10)
 """A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
 
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
-_QUIET = 0.2
-"""The last round clips further out while its noise is a smaller part than this of the sampling error of a variance: two
-percent of the error are the price of what clipping takes of rows that are no Gaussian ones."""
+_QUIET, _FURTHEST = 0.2, 0.9995
+"""The last round clips further out while its noise is a smaller part than this of the sampling error of a variance, so
+that it adds two percent to the error; and no further than the length that such a share of Gaussian rows do not exceed.
+Beyond it rows of other components, and outliers, cost more than what is still clipped of skewed rows."""
 
 _SPHERICAL_REACH = 1.15
 """Factor on the clip radius of spherical rounds: components need not be as round as assumed."""
@@ -105,7 +107,7 @@ def round_radius(covariance_type: str, d: int) -> float:
 
 
 def last_radius(question: LiftedGram | Moments, end: float, count: float) -> float:
-    """Give the clip radius of the last round, up to `end`, by the noise of the same question with the usual radius.
+    """Give the clip radius of the last round, by the noise of the same question with the usual radius.
 
     What clipping takes of rows is put back as if they were Gaussian ones. Of skewed rows, or counts, that leaves a bias
     that many rows do not make smaller, as they do noise.
@@ -117,8 +119,8 @@ def last_radius(question: LiftedGram | Moments, end: float, count: float) -> flo
     """
     (usual, *_), d, noise = question.radii, question.frames[0].dimension, question.noise()
     numbers, sd = (d, float(np.max(noise["square"])) / d) if "square" in noise else (1, float(np.max(noise["moment"])))
-    sampling = math.sqrt(2 * count / numbers)
-    return min(max(end, usual), usual * math.sqrt(max(_QUIET * sampling / sd, 1.0)))
+    wider = usual * math.sqrt(max(_QUIET * math.sqrt(2 * count / numbers) / sd, 1.0))
+    return max(usual, min(wider, end, length_quantile(d, _FURTHEST)))
 
 
 def round_question(
