@@ -29,6 +29,10 @@ def one_thread(step: Callable[_P, _R]) -> Callable[_P, _R]:
     return alone
 
 
+_FINEST = 1e-12
+"""Least eigenvalue of a correlation matrix, as a part of the largest: sums of squares are exact to some 1e-16."""
+
+
 def clip_radius(d: int, inflation: float = 1.05) -> float:
     """Give a clip radius: `inflation` times the 99% quantile of |z| for a standard Gaussian z in R^d."""
     return inflation * length_quantile(d, 0.99)
@@ -40,3 +44,18 @@ def floored(covariance: np.ndarray, floor: np.ndarray | float) -> np.ndarray:
     outer = np.outer(root, root)
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / outer)
     return np.asarray((vectors * np.maximum(values, 1.0)) @ vectors.T * outer)
+
+
+def definite(covariances: np.ndarray) -> np.ndarray:
+    """Give covariances (k, d, d) whose correlations have eigenvalues that rounding cannot make negative.
+
+    Those that have them stay as they are. A component that holds clusters far apart is so much longer than it is wide
+    that its width is lost when it is mapped to other coordinates.
+    """
+    found = []
+    for covariance in covariances:
+        outer = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / outer)
+        raised = (vectors * np.maximum(values, _FINEST * values[-1])) @ vectors.T * outer
+        found.append(covariance if values[0] > _FINEST * values[-1] else (raised + raised.T) / 2)
+    return np.array(found)

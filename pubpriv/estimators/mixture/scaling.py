@@ -15,6 +15,7 @@ from pubpriv.data.regions import Cells
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._lattice import count_steps, typical_step
+from pubpriv.estimators.mixture._linear import definite
 from pubpriv.estimators.mixture._narrow import narrow_shape
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -57,7 +58,7 @@ class Scaling:
             return mixture
         weights, means, covariances = mixture.arrays
         shape = np.array(self.shape)
-        return Mixture.of(weights, means @ shape.T, shape @ covariances @ shape.T)
+        return Mixture.of(weights, means @ shape.T, definite(shape @ covariances @ shape.T))
 
     def undo(self, mixture: Mixture) -> Mixture:
         """Convert a mixture from standard coordinates to the table's own units."""

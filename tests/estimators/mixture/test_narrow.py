@@ -93,3 +93,18 @@ def test_narrow_components_are_measured_in_all_directions(covariance_type):
         assert (np.abs(np.diag(estimate.covariances[other]) - 1) < 4 * error).all()
         assert (error < 0.1).all()
     assert sorted(estimate.weights * 6000) == pytest.approx(sorted(np.bincount(own)), abs=60)
+
+
+def test_a_component_of_clusters_far_apart_has_a_covariance_that_can_be_factored():
+    """Mapped to the columns, one that was a billion times as long as wide was not positive definite: a run ended."""
+    generator = np.random.default_rng(3)
+    shape = np.linalg.qr(generator.standard_normal((8, 8)))[0] * np.geomspace(1e-3, 1.0, 8)
+    away = np.linalg.qr(generator.standard_normal((8, 8)))[0]
+    long = (away * np.append(np.full(7, 1.0), 1e18)) @ away.T
+    round_one = np.eye(8)
+    scaling = Scaling((0.0,) * 8, (1.0,) * 8, shape=row_tuples(shape))
+    mapped = scaling.undo(Mixture.of(np.ones(2), np.zeros((2, 8)), np.stack([long, round_one]))).arrays[2]
+    assert np.linalg.eigvalsh(shape @ long @ shape.T)[0] < 0
+    assert np.isfinite(np.linalg.cholesky(mapped)).all()
+    assert (mapped[1] == shape @ round_one @ shape.T).all()
+    assert np.diag(mapped[0]) == pytest.approx(np.diag(shape @ long @ shape.T))
