@@ -43,7 +43,7 @@ def narrow_shape(rows: np.ndarray, clusters: int) -> np.ndarray | None:
     if d < 2 or m - clusters < _ROWS * d:
         return None
     scatter = _of_neighbours(rows)
-    if _least_eigenvalue(scatter) > _NARROW:
+    if _least_eigenvalue(scatter) > _NARROW or _least_eigenvalue(_of_neighbours(rows, alike=True)) > _NARROW:
         return None
     for _ in range(2):
         seen = rows @ np.linalg.inv(_root(scatter)).T
@@ -59,8 +59,12 @@ def _means(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.asarray(share.T @ rows / np.maximum(share.sum(axis=0), 1.0)[:, None])
 
 
-def _of_neighbours(rows: np.ndarray) -> np.ndarray:
-    """Compute half the mean square (d, d) of differences of nearest neighbours, iterating the metric."""
+def _of_neighbours(rows: np.ndarray, alike: bool = False) -> np.ndarray:
+    """Compute half the mean square (d, d) of differences of nearest neighbours, iterating the metric.
+
+    `alike`: of differences of one length, as Tyler (1987) has them. Of components of several scales only the rows of
+    the widest count otherwise, and these few look narrow by chance.
+    """
     from scipy.spatial.distance import cdist
 
     scatter = np.diag(rows.var(axis=0))
@@ -70,6 +74,8 @@ def _of_neighbours(rows: np.ndarray) -> np.ndarray:
         gaps[gaps == 0] = np.inf
         nearest = np.argpartition(gaps, _NEIGHBOURS, axis=1)[:, :_NEIGHBOURS]
         off = (rows[:, None] - rows[nearest]).reshape(-1, rows.shape[1])
+        if alike:
+            off /= np.take_along_axis(gaps, nearest, axis=1).reshape(-1, 1)
         scatter = off.T @ off / (2 * len(off))
     return np.asarray(scatter)
 
