@@ -12,6 +12,9 @@ from pubpriv.estimators._lengths import length_quantile
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+_FINEST = 1e-12
+"""Least eigenvalue of a correlation matrix, as a part of the largest: sums of squares are exact to some 1e-16."""
+
 
 def one_thread(step: Callable[_P, _R]) -> Callable[_P, _R]:
     """Run a step on one thread (`in_one_thread`), without scikit-learn's checks of its own settings.
@@ -27,10 +30,6 @@ def one_thread(step: Callable[_P, _R]) -> Callable[_P, _R]:
             return step(*args, **kwargs)
 
     return alone
-
-
-_FINEST = 1e-12
-"""Least eigenvalue of a correlation matrix, as a part of the largest: sums of squares are exact to some 1e-16."""
 
 
 def clip_radius(d: int, inflation: float = 1.05) -> float:
@@ -54,8 +53,8 @@ def definite(covariances: np.ndarray) -> np.ndarray:
     """
     found = []
     for covariance in covariances:
-        outer = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
-        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / outer)
-        raised = (vectors * np.maximum(values, _FINEST * values[-1])) @ vectors.T * outer
-        found.append(covariance if values[0] > _FINEST * values[-1] else (raised + raised.T) / 2)
+        variances = np.diag(covariance)
+        values = np.linalg.eigvalsh(covariance / np.sqrt(np.outer(variances, variances)))
+        least = _FINEST * values[-1]
+        found.append(covariance if values[0] > least else floored(covariance, least * variances))
     return np.array(found)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -98,6 +99,7 @@ class TailCounts:
         inner, outer = np.arange(len(self.shells) + 1), np.arange(1, len(self.outside) + 1)
         return np.hstack([shells[:, None] == inner, further[:, None] == outer])
 
+    @cached_property
     def beyond(self) -> np.ndarray:
         """Give the rows (regions,) of a group that lies outside where counts fit best; none if they show none clearly.
 
@@ -289,7 +291,8 @@ class OddKinds:
     def _far(cls, drawn: DrawnRows, components: int, counts: TailCounts, strayed: np.ndarray) -> "OddKinds":
         """Make those that lie together far out; in several columns a crowd is as likely as one row of the widest."""
         places = counts.regions(counts.end * np.array(_FAR_OUT)).astype(float)
-        if (group := counts.beyond()).any():
+        if counts.beyond.any():
+            group = counts.beyond
             places = np.vstack([places, group / group[-len(counts.outside) :].sum()])
         shares, regions = np.tile(_FAR_SHARES, len(places)), np.repeat(places, len(_FAR_SHARES), axis=0)
         adds = np.maximum(drawn.places, 1.0) ** 2

@@ -92,7 +92,7 @@ def read_tails(
     if fit.sides:
         crowds = crowds_to_sides(scaling, public.rows, last, fit, drawn, odd, clumped)
     else:
-        crowds = Crowds.of(scaling, last, fit, drawn, odd, counts.beyond(), n, clumped)
+        crowds = Crowds.of(scaling, last, fit, drawn, odd, counts.beyond, n, clumped)
     belief = TailBelief.of(Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns), odd, crowds, lone)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out. What is believed, and not counted in, is an error

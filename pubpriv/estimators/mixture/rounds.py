@@ -32,17 +32,17 @@ CROWD = Fraction(22, 10)
 """A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
 
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
-_QUIET, _FURTHEST = 0.2, 0.9995
-"""The last round clips further out while its noise is a smaller part than this of the sampling error of a variance, so
-that it adds two percent to the error; and no further than the length that such a share of Gaussian rows do not exceed.
-Beyond it rows of other components, and outliers, cost more than what is still clipped of skewed rows."""
-
 _SPHERICAL_REACH = 1.15
 """Factor on the clip radius of spherical rounds: components need not be as round as assumed."""
 
 GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
 """Shares of counts, sums and second moments in a round: 2 % less for moments increases their noise by 1.2 % and takes
 23 % off the noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
+
+_QUIET, _FURTHEST = 0.2, 0.9995
+"""The last round clips further out while its noise is a smaller part than this of the sampling error of a variance, so
+that it adds two percent to the error; and no further than the length that such a share of Gaussian rows do not exceed.
+Beyond it rows of other components, and outliers, cost more than what is still clipped of skewed rows."""
 
 
 def settling_rounds(
@@ -74,18 +74,23 @@ def measuring_rounds(
     return {"round-1": (left, blank)}
 
 
-def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
-    """Return the spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
+def spectral_noise(
+    rho: float, d: int, count: float, covariance_type: str = "full", radius: float | None = None
+) -> float:
+    """Return the spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`.
+
+    `radius` is that of the clip; None: the usual one.
+    """
+    radius = radius or round_radius(covariance_type, d)
     if covariance_type == "spherical":
-        return round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
-    sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
+        return radius**2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
+    sd = radius**2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
     return sd * spectral_factor(covariance_type, d) / count
 
 
 def noise_of(ask: Ask, d: int, count: float, covariance_type: str) -> float:
     """Return the same of a planned round, by its clip radius; for arguments see `measuring_rounds`."""
-    usual = round_radius(covariance_type, d)
-    return spectral_noise(ask.rho, d, count, covariance_type) * ((radius_of(ask) or usual) / usual) ** 2
+    return spectral_noise(ask.rho, d, count, covariance_type, radius_of(ask))
 
 
 def louder(ask: Ask, other: Ask) -> float:

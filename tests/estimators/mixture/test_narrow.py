@@ -42,7 +42,7 @@ def test_round_clusters_are_left_as_they_are(law):
 
 
 def test_round_clusters_of_several_scales_are_left_as_they_are():
-    """The fifteen rows of the widest look narrow in twenty columns: in their shape, others were not found."""
+    """The twenty rows of the widest look narrow in twenty columns: in their shape, others were not found."""
     for seed in range(20):
         generator = np.random.default_rng([seed, 1])
         scales = np.repeat([1.0, 30.0, 1000.0], 20)[:, None]

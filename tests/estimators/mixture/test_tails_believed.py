@@ -159,14 +159,14 @@ def counts_of(lengths, sd=8.0):
 def test_rows_outside_lie_where_counts_say(place):
     """Of a group about the end of a region some lie to either side; any single place was ruled out by thousands."""
     group = place + np.random.default_rng(1).standard_normal(1000)
-    found = counts_of(np.append(np.full(5000, 1.5), group)).beyond()
+    found = counts_of(np.append(np.full(5000, 1.5), group)).beyond
     assert found[3:] == pytest.approx(counts_of(group).seen[3:], abs=60)
 
 
 @pytest.mark.parametrize("lengths", [np.full(20, 7.1), 1.5 * np.random.default_rng(2).exponential(size=9000)])
 def test_noise_and_tails_are_no_group(lengths):
     """There must be rows, and a gap before them."""
-    assert not counts_of(np.append(np.full(5000, 1.5), lengths)).beyond().any()
+    assert not counts_of(np.append(np.full(5000, 1.5), lengths)).beyond.any()
 
 
 def test_many_odd_rows_in_one_column_do_not_widen_the_others():
