@@ -3,9 +3,11 @@
 One `JointCounts` release about the first round has two parts: shells of the distance from a record's component, which
 show tails, and shells in the cells of a public model of several components, which show crowds and gaps inside a
 component. Both are compared with the model's predictions, as in `_misfit`. The first shells also show whether mixtures
-of scales would explain tails without further components.
+of scales would explain tails without further components. They are those of the measured covariances, in whose lengths
+noise shows as tails: by as much as `_by_noise`, which is no reason for a ladder.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._fit_regions import shells_about, shells_inside
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._misfit import counted, divergence
@@ -31,6 +34,9 @@ _SCALES = 0.15, 0.3, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0, 12.0, 40.0
 _NONE = 1e-4
 """Shares of a scale below this are left out."""
 
+_WIDEST = 1.5
+"""Most by which noise is taken to widen the variance of squared lengths: the formula ends at 2."""
+
 _PASSES = 300
 """Number of EM passes for the shares of scales."""
 
@@ -46,7 +52,7 @@ class Explained:
         shells: released counts, over all components.
         divergence: sum (observed - predicted)^2 / predicted per row, minus the part from noise and sampling: of shells
             and of cells.
-        limits: upper limits of each divergence if the model fits.
+        limits: upper limits of each divergence if nothing but noise in its covariances keeps the model from fitting.
         rows: number of private rows without a missing value.
     """
 
@@ -93,7 +99,7 @@ def _scale_shares(radii: tuple[float, ...], shells: tuple[float, ...], d: int) -
 @step(title="what is explained", private=True)
 @one_thread
 def explained(
-    curator: Curator, scaling: Scaling, public: PublicTable, mixture: Mixture, several: Mixture, ask: Ask
+    curator: Curator, scaling: Scaling, public: PublicTable, first: Round, several: Mixture, ask: Ask
 ) -> Explained:
     """Compare counts of private rows with a model's predictions.
 
@@ -101,16 +107,37 @@ def explained(
         curator: the run.
         scaling: the standard coordinates.
         public: public rows, to whose steps the synthetic rows are rounded.
-        mixture: the model, a released one.
+        first: the round whose estimate is the model.
         several: a public model of more components, whose cells are counted.
         ask: for shells around the model's components and in the cells of the other model.
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
+    mixture = first.mixture
     partitions = shells_about(scaling.cells(mixture)), shells_inside(scaling.cells(several))
     shells, cells = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     n = shells.rows
     judged = [divergence(each.seen, each.predicted, each.sd, n, each.clumped) for each in (shells, cells)]
     (of_shells, shells_limit), (of_cells, cells_limit) = judged
     by_shell = shells.by_shell(shells.seen)
-    return Explained(mixture, shells.partition.edges, by_shell, (of_shells, of_cells), (shells_limit, cells_limit), n)
+    limits = shells_limit + _by_noise(first), cells_limit
+    return Explained(mixture, shells.partition.edges, by_shell, (of_shells, of_cells), limits, n)
+
+
+def _by_noise(first: Round) -> float:
+    """Bound the divergence of shells that noise in the covariances of a round makes.
+
+    Rows of a covariance C that was measured with noise N have squared lengths of mean tr(1 + N / C)^-1 and variance
+    2 tr(1 + N / C)^-2: about d + e and 2 (d + 3 e), where e is the mean of tr(N / C)^2, for those of right lengths d
+    and 2 d. Of Gaussians whose variances have the ratio v and whose means are z sds apart, the divergence is
+    exp(z^2 / (2 - v)) / sqrt(v (2 - v)) - 1, and no regions show more of it. C has the noise in it, so e is found
+    larger than it is.
+    """
+    weights, _, covariances = first.mixture.arrays
+    d, bounds = covariances.shape[1], []
+    for covariance, frame, count in zip(covariances, first.start.arrays[2], first.counts, strict=True):
+        ratio = np.linalg.solve(covariance, frame)
+        more = (first.moment_sd / count) ** 2 * float(np.trace(ratio) ** 2 + np.trace(ratio @ ratio)) / 2
+        wider = min(1 + 3 * more / d, _WIDEST)
+        bounds.append(math.exp(more**2 / (2 * d) / (2 - wider)) / math.sqrt(wider * (2 - wider)) - 1)
+    return float(weights @ np.array(bounds))

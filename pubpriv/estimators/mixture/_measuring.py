@@ -63,7 +63,7 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
     first = _refine(scene, scene.start(located), apart, plan.rounds[:-1], "(that lie apart)", located)
     several = run(pooled_start, rows, scaling, plan.several)
     assert plan.explained is not None
-    found = run.at("", first, several)(explained, scaling, rows, first.mixture, several, plan.explained)
+    found = run.at("", first, several)(explained, scaling, rows, first, several, plan.explained)
 
     def refine(start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
         k = len(start.weights)
