@@ -124,7 +124,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     if not done:
         return facts | {"misses": "failed" if facts["failed"] else "", "met": not facts["failed"]}
     row = facts | {"flagged": sum(row["flagged"] for row in done) / len(done)}
-    for name in ("found", "gain"):
+    for name in ("found", "gain", "whole_gain"):
         if name in done[0]:
             row[name] = sum(each[name] for each in done) / len(done)
     for part in ("means", "variances"):

@@ -134,19 +134,22 @@ def _mixture(task: Task, law: Law) -> dict[str, Any]:
     """Three components of a law; errors are the largest over components, `best_...` those of true labels.
 
     Where the rows of a component have a bulk, it is the truth: odd rows belong to no component. `gain` is by how many
-    nats a row the estimate predicts new rows of it better than the model of the public rows alone.
+    nats a row the estimate predicts new rows of it better than the model of the public rows alone, beside the same
+    background; `whole_gain` is that of all rows, odd ones too.
     """
     generator = task.generator()
     places = _components(law, task.d, generator)
     private, labels, odd = _rows(law, places, task.n, generator)
     public = _rows(law, places, task.m, generator)[0]
     fresh, _, out = _rows(law, places, _HELD_OUT, generator)
-    truth, fresh = _of_bulk(law, places), fresh[~out]
+    truth = _of_bulk(law, places)
     curator = pp.Curator.simulation(private, pp.parse_budget(task.budget), task.noise_seed())
     estimate = pp.estimate_mixture(public, curator, n_components=COMPONENTS)
     numbers = Truth(estimate.weights, estimate.means, estimate.covariances)
     order = matched(truth, numbers)
     ours, best = error(truth, numbers), error(truth, oracle(private[~odd], labels[~odd], COMPONENTS))
+    alone = _of_public_rows(public).beside_background(estimate.background)
+    better = estimate.log_density(fresh) - alone.log_density(fresh)
     found: dict[str, Any] = {
         "flagged": not estimate.converged,
         "found": bool(ours.mean < max(0.5, 4 * best.mean)),
@@ -154,7 +157,8 @@ def _mixture(task: Task, law: Law) -> dict[str, Any]:
         "best_mean_error": best.mean,
         "covariance_error": ours.covariance,
         "best_covariance_error": best.covariance,
-        "gain": float((estimate.log_density(fresh) - _of_public_rows(public).log_density(fresh)).mean()),
+        "gain": float(better[~out].mean()),
+        "whole_gain": float(better.mean()),
         "means": {},
         "variances": {},
         "kinds": np.tile(law.kinds(task.d), COMPONENTS).tolist(),

@@ -13,7 +13,7 @@ from benchmarks.synthetic import TABLES
 from benchmarks.tables import census_rows
 from pubpriv.data.tables import PublicTable
 from pubpriv.deployments import randhie
-from pubpriv.deployments.comparison import Comparison, neighbours
+from pubpriv.deployments.comparison import others, scored
 
 _REAL = TABLES["real"]
 _MEDIANS = ("public_only", "released", "non_private", "gap_closed")
@@ -59,14 +59,14 @@ def _draws_of(task: tuple[str, int, Path | None]) -> list[dict[str, Any]]:
     name, seed, adult = task
     public, private, held_out = _parts(name, seed, adult)
     k = _REAL["components"]
-    others = neighbours(public, private, held_out, k, seed)
+    models = others(public, private, k, seed)
     found = []
     for budget in _REAL["budgets"]:
         curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed)
         estimate = pp.estimate_mixture(public.rows, curator, n_components=k)
-        scored = Comparison(released=float(estimate.log_density(held_out).mean()), **others)
-        facts = {"table": name, "budget": budget, "seed": seed, "gap_closed": scored.gap_closed}
-        found.append(facts | scored.__dict__ | {"private": bool(estimate.diagnostics["private_model_chosen"])})
+        scores = scored(estimate, models, held_out)
+        facts = {"table": name, "budget": budget, "seed": seed, "gap_closed": scores.gap_closed}
+        found.append(facts | scores.__dict__ | {"private": bool(estimate.diagnostics["private_model_chosen"])})
     return found
 
 

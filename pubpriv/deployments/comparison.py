@@ -9,6 +9,7 @@ import numpy as np
 import pubpriv as pp
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.scaling import FLOOR, precondition
+from pubpriv.released.law import Mixture
 
 
 @dataclass(frozen=True)
@@ -45,29 +46,33 @@ def compare(estimate: pp.MixtureEstimate, public: Any, private: Any, held_out: A
         seed: seed of scikit-learn's five starts.
     """
     rows, peers, test = (pp.PublicTable.open(part, list(estimate.columns)) for part in (public, private, held_out))
-    released = float(estimate.log_density(test.rows).mean())
-    return Comparison(released=released, **neighbours(rows, peers.rows, test.rows, len(estimate.weights), seed))
+    return scored(estimate, others(rows, peers.rows, len(estimate.weights), seed), test.rows)
 
 
-def neighbours(
-    public: pp.PublicTable, private: np.ndarray, held_out: np.ndarray, k: int, seed: int
-) -> dict[str, float]:
-    """Score the public-only and the non-private model of k components, with one covariance floor.
+def others(public: pp.PublicTable, private: np.ndarray, k: int, seed: int) -> tuple[Mixture, Mixture]:
+    """Fit the public-only and the non-private model of k components, with one covariance floor, in the data's units.
 
     Args:
         public: public rows, with their columns.
         private: (n, d) rows that nobody protects here: open data only.
-        held_out: (t, d) rows that are scored.
         k: components.
         seed: of scikit-learn's five starts.
     """
     from sklearn.mixture import GaussianMixture
 
     scaling = precondition(public)
-    standard = scaling.apply(held_out)
-    to_units = float(np.log(scaling.scale).sum())
-    alone = public_model(public, scaling, k).log_density(standard).mean()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = GaussianMixture(k, n_init=5, reg_covar=FLOOR, random_state=seed).fit(scaling.apply(private))
-    return {"public_only": float(alone) - to_units, "non_private": float(model.score(standard)) - to_units}
+    non_private = Mixture.of(model.weights_, model.means_, model.covariances_)
+    return scaling.undo(public_model(public, scaling, k)), scaling.undo(non_private)
+
+
+def scored(estimate: pp.MixtureEstimate, others: tuple[Mixture, Mixture], held_out: np.ndarray) -> Comparison:
+    """Score `estimate` and the models of `others` on rows (t, d), each with the released background, if there is one.
+
+    Else the few rows that belong to no component would decide.
+    """
+    both = (model.beside_background(estimate.background).log_density(held_out).mean() for model in others)
+    public_only, non_private = map(float, both)
+    return Comparison(public_only, float(estimate.log_density(held_out).mean()), non_private)

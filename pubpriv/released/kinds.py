@@ -3,7 +3,7 @@
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -105,6 +105,9 @@ class MixtureEstimate(_LawEstimate):
 
     Attributes:
         mixture: the numbers, in the data's own units.
+        background: released share of the rows that lie far from every component; 0: none are seen. Densities have a
+            wide Gaussian of this weight beside the components, so that a few odd rows do not decide a mean of them.
+            Weights, means, covariances, samples and labels are those of the components alone.
 
     Example:
         >>> import numpy as np, pubpriv as pp
@@ -118,6 +121,7 @@ class MixtureEstimate(_LawEstimate):
     quantities: ClassVar[Mapping[str, str]] = {"weights": "weight", "means": "mean", "covariances": "covariance"}
 
     mixture: Mixture
+    background: float = 0.0
 
     @property
     def estimand(self) -> str:
@@ -156,14 +160,38 @@ class MixtureEstimate(_LawEstimate):
         """(k, d, d)."""
         return self.mixture.arrays[2]
 
+    def log_density(self, rows: "ArrayLike") -> np.ndarray:
+        """Return log p(x) of each row (n, d), in the data's own units, with the background if there is one."""
+        return self.mixture.beside_background(self.background).log_density(self._checked(rows))
+
+    def to_sklearn(self, background: bool = False) -> "GaussianMixture":
+        """Return a fitted `sklearn.mixture.GaussianMixture` with these parameters.
+
+        Args:
+            background: whether the background is the last component, if there is one: for the densities of
+                `log_density`, and to label rows that belong to no component.
+        """
+        law = self.mixture.beside_background(self.background) if background else self.mixture
+        return law.to_sklearn(self.converged)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model file as plain data."""
+        return super().to_json() | ({"background": self.background} if self.background else {})
+
+    def _lacking(self) -> Iterator[str]:
+        yield from super()._lacking()
+        if not 0 <= self.background < 1:
+            yield "its background should be a share of the rows"
+
     def parts_of_group(self, group: Group) -> dict[str, Any]:
         """Return the same components with the group's weights."""
         return {"mixture": Mixture.of(group.parts["weight"], self.means, self.covariances)}
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Read weights, means and covariances."""
-        return {"mixture": Mixture.of(data["weights"], data["means"], data["covariances"])}
+        """Read weights, means and covariances, and the background; files of older versions have none."""
+        mixture = Mixture.of(data["weights"], data["means"], data["covariances"])
+        return {"mixture": mixture, "background": float(data.get("background", 0.0))}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
 
+_FURTHER = 5.0
+"""A background is so many times as wide as the whole mixture. It is no claim about odd rows, but leaves a row to a
+component up to some four sds, and not much further."""
+
+
 @public_value
 @dataclass(frozen=True)
 class Mixture:
@@ -47,6 +52,20 @@ class Mixture:
         """Columns (d,) ordered by how much components differ in them, most first; in their own order for k = 1."""
         _, between, total = self.moments
         return np.argsort(-(np.diag(between) / np.diag(total)).round(9), kind="stable")
+
+    def beside_background(self, share: float, center: "Mixture | None" = None) -> "Mixture":
+        """Return it beside one wide Gaussian, last, for a share of the rows that belongs to no component.
+
+        Args:
+            share: of all rows; 0: there is none, and the mixture stays as it is.
+            center: mixture about which the Gaussian lies, `_FURTHER` times as wide as all of it; None: this one.
+        """
+        if not share:
+            return self
+        mean, _, spread = (center or self).moments
+        weights, means, covariances = self.arrays
+        weights = np.append((1 - share) * weights / weights.sum(), share)
+        return Mixture.of(weights, [*means, mean], [*covariances, _FURTHER**2 * spread])
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """Return log p(x) of each row (n, d)."""

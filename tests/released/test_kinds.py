@@ -100,6 +100,34 @@ def test_a_gaussian_agrees_with_scipy_and_scikit_learn():
     assert np.cov(drawn.T) == pytest.approx(model.covariance, abs=0.06)
 
 
+def test_densities_have_the_background_and_components_have_not(tmp_path):
+    """Where odd rows were seen: a Gaussian of their share, five times as wide as all; older files have none."""
+    alone = MODELS["gaussian-mixture"]
+    model = replace(alone, background=0.02)
+    wide = Mixture.of([1.0], [alone.mixture.moments[0]], [25 * alone.mixture.moments[2]])
+    by_hand = np.logaddexp(np.log(0.98) + alone.log_density(ROWS), np.log(0.02) + wide.log_density(ROWS))
+    assert model.log_density(ROWS) == pytest.approx(by_hand)
+    assert model.log_density([[1e3, 0.0]]) > alone.log_density([[1e3, 0.0]]) + 1e4
+    with_it, without = model.to_sklearn(background=True), model.to_sklearn()
+    assert with_it.score_samples(ROWS) == pytest.approx(by_hand)
+    assert with_it.predict([[0.0, 0.0], [1e3, 0.0]]).tolist() == [0, 2]
+    assert without.score_samples(ROWS) == pytest.approx(alone.log_density(ROWS))
+    assert alone.to_sklearn(background=True).means_.shape == without.means_.shape == (2, 2)
+    assert model.sample(100, seed=1).tobytes() == alone.sample(100, seed=1).tobytes()
+    model.save(tmp_path / "model.json")
+    assert pp.load(tmp_path / "model.json").to_json() == model.to_json()
+    alone.save(tmp_path / "older.json")
+    assert pp.load(tmp_path / "older.json").background == 0.0
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
+def test_a_background_that_is_no_share_is_damage(share):
+    """Of all rows or less than none."""
+    with pytest.raises(InvalidInput, match="background should be a share"):
+        replace(mixture_release(), background=share).check_whole()
+    replace(mixture_release(), background=0.01).check_whole()
+
+
 def test_a_mean_estimate_is_saved_with_its_statement(tmp_path):
     """From estimate to file and back: mean, errors, charges, provenance."""
     generator = np.random.default_rng(1)

@@ -55,10 +55,6 @@ _ANOTHER_LAW = 0.3
 _DRAWN = 4_000
 """Odd rows that are drawn of each width."""
 
-_FAR = 5.0
-"""A law of odd rows is so many times as wide as all components together. Where two models that are compared have it in
-common, it need not be theirs: it need only leave a row to a component up to some four sds, and not much further."""
-
 
 def outside_end(n: int, d: int, measured: bool) -> float:
     """Tell how far from its component a row of n rows of d columns may lie; `measured`: a round came before.
@@ -163,6 +159,10 @@ class Outside:
         """They are not so many, of n whole rows, that the components themselves are in doubt: less than `most`."""
         return not self.seen or self.count < most * n
 
+    def share(self, n: float) -> float:
+        """Give their share of n whole rows; 0: there may be none."""
+        return min(self.count / n, 1.0) if self.seen else 0.0
+
     def of_components(self, kept: list[int]) -> "Outside":
         """Give the same where only these components are left."""
         if not self.among:
@@ -171,21 +171,15 @@ class Outside:
         return replace(self, among=among, unsure=unsure)
 
     def beside(self, models: tuple[Mixture, Mixture], n: float) -> tuple[Mixture, Mixture]:
-        """Give two models of n whole rows a law of the odd ones in common, if there are some: the first's, wider.
+        """Give two models of n whole rows a background in common, about the first, if there are some.
 
         So they are compared by the rows of components. Each odd row would be as good for the wider of two models as
         hundreds of rows are for the better one, and would decide.
         """
         if not (self.seen and self.few(n)):
             return models
-        place, _, spread = models[0].moments
-        share = self.count / n
-        found = []
-        for model in models:
-            weights, means, covariances = model.arrays
-            weights = np.append((1 - share) * weights / weights.sum(), share)
-            found.append(Mixture.of(weights, [*means, place], [*covariances, _FAR**2 * spread]))
-        return found[0], found[1]
+        first, second = models
+        return first.beside_background(self.share(n)), second.beside_background(self.share(n), first)
 
     def warnings(self, n: float) -> tuple[str, ...]:
         """Tell what a reader should know of them, of n whole rows, in words."""

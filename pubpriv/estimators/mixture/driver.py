@@ -146,14 +146,16 @@ def _whole(
     few = last.outside is None or last.outside.few(last.rows)
     sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
-    return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
+    estimate = released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
+    return replace(estimate, background=model.background)
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """The released model, the model of the public rows, and the answers about both."""
+    """The released model and its background, the model of the public rows, and the answers about both."""
 
     chosen: Mixture
+    background: float
     fallback: Mixture
     guard: Preference
     fit: Fit
@@ -175,12 +177,13 @@ def _judged(
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
+    background = last.outside.share(last.rows) if guard.clear and last.outside is not None else 0.0
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
     if guard.clear and scene.counts(chosen) is None:
         clumped = run.curator.size.widening**2
         last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, round(fit.rows), clumped))
         chosen = replace(chosen, means=last.mixture.means, covariances=last.mixture.covariances)
-    return _Judged(chosen, fallback, guard, fit, last)
+    return _Judged(chosen, background, fallback, guard, fit, last)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:

@@ -150,9 +150,9 @@ class PrivateGaussianMixture(
         return np.asarray(model.predict_proba(self._rows(X)))
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return log p(x) of each row (n,), in the data's own units."""
-        model = self._model()
-        return np.asarray(model.score_samples(self._rows(X)))
+        """Return log p(x) of each row (n,), in the data's own units; see `MixtureEstimate.background`."""
+        check_is_fitted(self, "estimate_")
+        return self.estimate_.log_density(self._rows(X))
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002  # scikit-learn's signature
         """Return mean log-likelihood per row, in nats."""

@@ -1,5 +1,7 @@
 """Odd rows belong to no component: they are counted, they move no number, and it is said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import pubpriv as pp
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
+from pubpriv.deployments.comparison import others, scored
 from pubpriv.estimators.mixture._outside import outside
 from pubpriv.estimators.mixture._plan import MixturePlan
 from pubpriv.estimators.mixture._strays import Sorting
@@ -48,6 +51,7 @@ def test_far_rows_move_no_number_and_are_told(clean, far):
     assert found.converged
     outside = found.diagnostics["outside"]
     assert outside["seen"]
+    assert found.background == outside["share"]
     assert abs(outside["share"] - 0.02) < 3 * outside["sd"] < 0.01
     ratios = np.linalg.eigvals(np.linalg.solve(without.covariances, found.covariances))
     assert ratios == pytest.approx(1.0, abs=0.12)
@@ -57,11 +61,26 @@ def test_far_rows_move_no_number_and_are_told(clean, far):
     assert np.shape(found.standard_errors["covariances"]["clipping"]) == (2, 2, 2)
 
 
+def test_a_few_odd_rows_do_not_decide_what_a_model_is_worth():
+    """One in a hundred, fifteen times as wide: their likelihood under components alone is below that of public rows."""
+    wide = np.where(np.arange(2 * N) % 100 == 0, 15.0, 1.0)[:, None]
+    rows = PLACES[np.arange(2 * N) % 2] + np.random.default_rng(3).normal(size=(2 * N, 2)) * wide
+    rows = np.random.default_rng(4).permutation(rows)
+    public, private, held_out = rows[:60], rows[60:N], rows[N:]
+    found = pp.estimate_mixture(public, pp.Curator.simulation(private, "zcdp:0.5", seed=5), n_components=2)
+    assert 0.005 < found.background < 0.015
+    alone = scored(replace(found, background=0.0), others(pp.PublicTable.open(public), private, 2, 0), held_out)
+    beside = scored(found, others(pp.PublicTable.open(public), private, 2, 0), held_out)
+    assert beside.released > alone.released + 0.5
+    assert beside.released > max(alone.public_only, beside.public_only) + 0.1
+
+
 def test_of_sound_rows_nothing_is_told_but_how_many_could_hide(clean):
     """No warning; and what could hide is a small part of errors."""
     diagnostics = clean[1].diagnostics
     assert clean[1].converged
     assert not diagnostics["outside"]["seen"]
+    assert clean[1].background == 0.0
     assert diagnostics["warnings"] == []
     assert 0 < diagnostics["could_hide"]["rows"] < 0.01 * N
     for errors in (clean[1].standard_errors[name] for name in ("means", "covariances")):
