@@ -12,32 +12,26 @@ import numpy as np
 from pubpriv.data.frames import Frame
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian._learner import Fitted
+from pubpriv.estimators.gaussian._learner import Fitted, Measured
+from pubpriv.estimators.gaussian._odd_rows import ODD_WIDTHS, SCALES, odd_rows, tolerant_weights
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._results import MOST_ODD, ODD_WIDTHS, BulkFit
+from pubpriv.estimators.gaussian._results import MOST_ODD, BulkFit
 from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, count_lengths
 from pubpriv.estimators.gaussian.count_laws import drawn_counts
 from pubpriv.estimators.gaussian.tail_belief import lattice_shift
 from pubpriv.estimators.steps import Execution, step
 
-_SCALES = np.exp(np.linspace(-0.3, 0.3, 61))
-"""Scales at which the histogram is held against a Gaussian's."""
-
-_HARMLESS = 0.02, 0.0005
-"""Bins may be off by these parts of what a Gaussian has in them, and of all rows: more rows show smaller departures,
-and in the end those of any table, which hardly move a variance."""
-
 _LIKELIER = 3.0
 """Rows are small counts if these are likelier by more than this power of e, as public rows may say by themselves."""
 
 
-def fit_to_gaussian(run: Execution, fitted: Fitted, records: float, shape: PublicShape, ask: Ask) -> BulkFit:
+def fit_to_gaussian(run: Execution, fitted: Fitted, measured: Measured, shape: PublicShape, ask: Ask) -> BulkFit:
     """Count rows by length where the estimate makes them standard, and tell how well these fit a Gaussian's.
 
     Args:
         run: of the estimate.
         fitted: the estimate.
-        records: rows that it is of.
+        measured: the release that it was made of.
         shape: of the public rows, which show the lattices of the columns.
         ask: for the histogram.
 
@@ -45,11 +39,11 @@ def fit_to_gaussian(run: Execution, fitted: Fitted, records: float, shape: Publi
     """
     whitening = np.linalg.inv(np.linalg.cholesky(np.array(fitted.covariance)))
     frame = Frame.of(np.array(fitted.mean), whitening)
-    return run(_judge_bulk, run(count_lengths, frame, records, ask), frame, records, shape)
+    return run(_judge_bulk, run(count_lengths, frame, measured.records, ask), frame, measured, shape)
 
 
 @step(title="shape of the bulk")
-def _judge_bulk(histogram: Histogram, frame: Frame, records: float, shape: PublicShape) -> BulkFit:
+def _judge_bulk(histogram: Histogram, frame: Frame, measured: Measured, shape: PublicShape) -> BulkFit:
     """Give the probability of so bad a fit if the rows are a Gaussian's but for `MOST_ODD` that are wider.
 
     The bins up to where Gaussian rows end are held against a Gaussian of any scale near 1, with a wider one beside it.
@@ -57,20 +51,21 @@ def _judge_bulk(histogram: Histogram, frame: Frame, records: float, shape: Publi
     Args:
         histogram: of |w|.
         frame: the map to w.
-        records: rows that the estimate is of.
+        measured: the release that the estimate was made of.
         shape: of the public rows.
     """
     from scipy.special import gammaincc
 
-    edges, bins = np.array(histogram.edges), BINS_INSIDE + 1
+    edges, bins, records = np.array(histogram.edges), BINS_INSIDE + 1, measured.records
     released = np.array(histogram.counts)[:bins]
     counts = released - records * lattice_shift(frame, shape, edges, 1.0)[:bins]
     distance = _distance(counts, edges, histogram.sd, frame.dimension, records)
     chance = float(gammaincc((bins - 2) / 2, distance / 2))
+    odd = odd_rows(histogram, counts, frame.dimension, records, measured.radius, measured.beyond)
     if not shape.counts:
-        return BulkFit(chance, counts=False)
+        return BulkFit(chance, odd)
     nearer = distance - _distance_of_counts(released, histogram, frame, records, shape)
-    return BulkFit(chance, counts=nearer / 2 + min(shape.count_odds, _LIKELIER) > _LIKELIER)
+    return BulkFit(chance, odd, nearer / 2 + min(shape.count_odds, _LIKELIER) > _LIKELIER)
 
 
 def _distance_of_counts(
@@ -81,16 +76,16 @@ def _distance_of_counts(
     found = []
     for lengths in drawn_counts(frame, np.array(shape.origin), np.array(shape.steps), np.zeros(d), np.eye(d)):
         expected = records / len(lengths) * np.bincount(np.searchsorted(edges, lengths), minlength=bins)[:bins]
-        found.append(float((_weights(expected, histogram.sd, records) * (released - expected) ** 2).sum()))
+        found.append(float((tolerant_weights(expected, histogram.sd, records) * (released - expected) ** 2).sum()))
     return min(found)
 
 
 def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, records: float) -> float:
     """Least chi-square of counts of the first bins, over scales, widths of odd rows, and numbers of both."""
     bins = len(counts)
-    bulk = gaussian_shares(edges, d, _SCALES)[:, None, :bins]
-    odd = gaussian_shares(edges, d, np.outer(_SCALES, ODD_WIDTHS).ravel())[:, :bins].reshape(-1, len(ODD_WIDTHS), bins)
-    weights = _weights(records * bulk, noise, records)
+    bulk = gaussian_shares(edges, d, SCALES)[:, None, :bins]
+    odd = gaussian_shares(edges, d, np.outer(SCALES, ODD_WIDTHS).ravel())[:, :bins].reshape(-1, len(ODD_WIDTHS), bins)
+    weights = tolerant_weights(records * bulk, noise, records)
 
     def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.asarray((weights * left * right).sum(axis=2))
@@ -103,8 +98,3 @@ def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, recor
     off = counts - near[:, :, None] * bulk - wide[:, :, None] * odd
     return float(product(off, off).min())
 
-
-def _weights(expected: np.ndarray, noise: float, records: float) -> np.ndarray:
-    """Give what counts are weighed by where so many are expected."""
-    part, all_rows = _HARMLESS
-    return np.asarray(1 / (noise**2 + expected + (part * expected) ** 2 + (all_rows * records) ** 2))

@@ -267,7 +267,7 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     _check_agreement(preconditioner, position, curator.columns)
     measured = run(measure, position, plan.learner.final)
     fitted = run(_as_measured, measured)
-    fit = fit_to_gaussian(run, fitted, measured.records, PublicShape(), plan.learner.histogram)
+    fit = fit_to_gaussian(run, fitted, measured, PublicShape(), plan.learner.histogram)
     return debiased(curator, preconditioner, measured, plan, paid, fitted, fit)
 
 

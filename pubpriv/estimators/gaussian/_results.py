@@ -14,21 +14,22 @@ moment, see `clipping`):
 The covariance is linearised: A_ij(rows a, s, t) is the variance of a_i' E a_j for symmetric E whose traceless part
 has variance s / shape^2 and whose trace part has variance t / trace^2 in every direction of unit Frobenius norm.
 Public rows that were pooled in with weight p take the factor (1 - p)^2, and add p^2 times their own sampling variance.
-Where odd rows are seen beyond the Gaussian ones, others of their kind may lie among these: what they add to a variance
-is a third part, `clipping`.
+Where odd rows are seen beyond the Gaussian ones, others of their kind may lie among these. How little is known of what
+they add to a variance is a third part, `clipping`; see `_odd_rows`.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
+from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.estimators._whole_rows import left_out
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import Fitted, Measured
+from pubpriv.estimators.gaussian._odd_rows import OddRows
 from pubpriv.estimators.gaussian._plan import feasible
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._shells import gaussian_end
@@ -41,9 +42,6 @@ _CLEAR, MOST_ODD = 3.0, 0.03
 """Rows count as further out than Gaussian ones from so many sds of their count on, and from this share of all rows on
 the run is flagged: others that belong to them lie among the rest."""
 
-ODD_WIDTHS = np.geomspace(2.0, 32.0, 17)
-"""How many times wider than the others odd rows may be."""
-
 _UNLIKELY = 1e-4
 """Rows are no Gaussian's where so bad a fit is less likely than this."""
 
@@ -55,11 +53,13 @@ class BulkFit:
 
     Attributes:
         chance: probability of so bad a fit.
+        odd: what odd rows add where they lie among the others.
         counts: whether those of small counts are nearer, where the public rows are such.
     """
 
     chance: float
-    counts: bool
+    odd: OddRows
+    counts: bool = False
 
     @property
     def gaussian(self) -> bool:
@@ -131,33 +131,20 @@ def debiased(
         "could_hide": {"rows": math.ceil(_CLEAR * sd), "beyond": end},
         "rounds": [ask.label for ask in plan.asks],
     }
+    fitted = _without(fitted, fit.odd)
     errors = standard_errors(measured, fitted, preconditioner.m)
-    if odd > _CLEAR * sd:
+    if fit.odd.seen:
         variances = np.diag(np.array(fitted.covariance))
-        among = odd / measured.records * _odd_among_the_rest(d, measured.radius, end)
         errors["mean"]["clipping"] = np.zeros(d)
-        errors["covariance"]["clipping"] = among * np.sqrt(np.outer(variances, variances))
+        errors["covariance"]["clipping"] = fit.odd.unsure * np.sqrt(np.outer(variances, variances))
     good = measured.converged and enough and odd < max(MOST_ODD * n, _CLEAR * sd) and fit.gaussian
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
 
 
-def _odd_among_the_rest(d: int, radius: float, end: float) -> float:
-    """Tell what wide rows that are not further out than Gaussian ones add to a variance of 1, for each one that is.
-
-    The median over the widths that they may have.
-
-    Args:
-        d: columns.
-        radius: to which rows are clipped.
-        end: where Gaussian rows end.
-    """
-    from scipy.special import gammainc
-
-    half = (np.array([[radius], [end]]) / ODD_WIDTHS) ** 2 / 2
-    within, inside = gammainc(d / 2, half)
-    held = ODD_WIDTHS**2 * gammainc(d / 2 + 1, half[0]) + radius**2 / d * (inside - within)
-    law = moment_constants(d, radius)
-    return float(np.median((held - inside * law.level) / (1 - inside))) / law.trace
+def _without(fitted: Fitted, odd: OddRows) -> Fitted:
+    """Take out of a covariance what odd rows add; public rows that were pooled in have none."""
+    taken = (1 - fitted.covariance_weight) * odd.among / (1 + odd.among)
+    return replace(fitted, covariance=row_tuples((1 - taken) * np.array(fitted.covariance)))
 
 
 def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:

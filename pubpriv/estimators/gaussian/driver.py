@@ -188,7 +188,7 @@ def _learner(
     curator.rehearse(plan.questions)
     measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
-    fit = fit_to_gaussian(run, fitted, measured.records, run(public_lattices, rows), plan.histogram)
+    fit = fit_to_gaussian(run, fitted, measured, run(public_lattices, rows), plan.histogram)
     made = debiased(curator, preconditioner, measured, plan, purse, fitted, fit)
     heaped = heap(rows)
     if heaped is None:
