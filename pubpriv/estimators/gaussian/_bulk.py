@@ -7,6 +7,8 @@ their least value, as small counts do, laws of counts are held against the lengt
 that a Gaussian's lengths are not theirs, but hardly that those of counts are nearer.
 """
 
+import math
+
 import numpy as np
 
 from pubpriv.data.frames import Frame
@@ -18,7 +20,7 @@ from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import MOST_ODD, BulkFit
 from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, count_lengths
 from pubpriv.estimators.gaussian.count_laws import drawn_counts
-from pubpriv.estimators.gaussian.tail_belief import lattice_shift
+from pubpriv.estimators.gaussian.tail_belief import lattice_shift, rounding_kept
 from pubpriv.estimators.steps import Execution, step
 
 _LIKELIER = 3.0
@@ -39,11 +41,13 @@ def fit_to_gaussian(run: Execution, fitted: Fitted, measured: Measured, shape: P
     """
     whitening = np.linalg.inv(np.linalg.cholesky(np.array(fitted.covariance)))
     frame = Frame.of(np.array(fitted.mean), whitening)
-    return run(_judge_bulk, run(count_lengths, frame, measured.records, ask), frame, measured, shape)
+    return run(_judge_bulk, run(count_lengths, frame, measured.records, ask), frame, fitted, measured, shape)
 
 
 @step(title="shape of the bulk")
-def _judge_bulk(histogram: Histogram, frame: Frame, measured: Measured, shape: PublicShape) -> BulkFit:
+def _judge_bulk(
+    histogram: Histogram, frame: Frame, fitted: Fitted, measured: Measured, shape: PublicShape
+) -> BulkFit:
     """Give the probability of so bad a fit if the rows are a Gaussian's but for `MOST_ODD` that are wider.
 
     The bins up to where Gaussian rows end are held against a Gaussian of any scale near 1, with a wider one beside it.
@@ -51,7 +55,8 @@ def _judge_bulk(histogram: Histogram, frame: Frame, measured: Measured, shape: P
     Args:
         histogram: of |w|.
         frame: the map to w.
-        measured: the release that the estimate was made of.
+        fitted: the estimate.
+        measured: the release that it was made of.
         shape: of the public rows.
     """
     from scipy.special import gammaincc
@@ -62,10 +67,13 @@ def _judge_bulk(histogram: Histogram, frame: Frame, measured: Measured, shape: P
     distance = _distance(counts, edges, histogram.sd, frame.dimension, records)
     chance = float(gammaincc((bins - 2) / 2, distance / 2))
     odd = odd_rows(histogram, counts, frame.dimension, records, measured.radius, measured.beyond)
+    filled = records * gaussian_shares(edges, frame.dimension, np.ones(1))[0, :bins] > 1
+    inside = float(released[filled].sum()), histogram.sd * math.sqrt(filled.sum())
+    kept = rounding_kept(measured.frame, np.array(fitted.covariance), shape, measured.radius)
     if not shape.counts:
-        return BulkFit(chance, odd)
+        return BulkFit(chance, inside, odd, kept)
     nearer = distance - _distance_of_counts(released, histogram, frame, records, shape)
-    return BulkFit(chance, odd, nearer / 2 + min(shape.count_odds, _LIKELIER) > _LIKELIER)
+    return BulkFit(chance, inside, odd, kept, nearer / 2 + min(shape.count_odds, _LIKELIER) > _LIKELIER)
 
 
 def _distance_of_counts(

@@ -55,7 +55,7 @@ the second number, which the inverse of the clipping can handle."""
 _MOST_BLUR = 1.5
 """Upper limit of the allowance for gaps of a lattice in a variance of w."""
 
-_MISSED, _LEFT_OUT = 4.0, 2.0
+_MISSED, LEFT_OUT = 4.0, 2.0
 """Rows count as incomplete (first number), or as too far out in the last release (second), if the released count is
 below n by this many of its noise sds."""
 
@@ -93,7 +93,9 @@ class Measured:
         expected: what sampling and noise of this release contribute to that distance if w is standard.
         accuracy: how far from standard the rounds are expected to have left w; see `Position`.
         expected_mean: what sampling and noise contribute to the length of `mean`.
-        beyond: number of rows further out than Gaussian ones, and the sd of its noise.
+        counted: released number of rows that are no further out than Gaussian ones, and the sd of its noise; 0, 0:
+            these are all.
+        beyond: the same of rows that are further out.
         blur: how far the variance of w may be off because its scale comes from a coarse median, see `median_blur`.
     """
 
@@ -108,6 +110,7 @@ class Measured:
     expected: float
     accuracy: float
     expected_mean: float
+    counted: tuple[float, float] = (0.0, 0.0)
     beyond: tuple[float, float] = (0.0, 0.0)
     blur: float = 0.0
 
@@ -202,11 +205,12 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     n, d = curator.n_rows, position.frame.dimension
     radius, end = _final_radius(n, d, ask.rho), gaussian_end(n, d)
     answer = curator.release(final_question(position.frame, radius, end, ask), ask.label)
-    found = debias(_moments_of(answer, curator.size, _LEFT_OUT), position.accuracy)
+    found = debias(_moments_of(answer, curator.size, LEFT_OUT), position.accuracy)
     if len(answer.values["count"]) == 1:
         return found
-    count, noise = float(answer.values["count"][1]), float(answer.question.noise()["count"].max())
-    return replace(found, beyond=(max(count, 0.0), noise))
+    inside, odd = answer.values["count"].tolist()
+    noise = float(answer.question.noise()["count"].max())
+    return replace(found, counted=(inside, noise), beyond=(max(odd, 0.0), noise))
 
 
 def debias(moments: ClippedMoments, accuracy: float) -> Measured:
@@ -224,6 +228,8 @@ def debias(moments: ClippedMoments, accuracy: float) -> Measured:
     mean = moments.mean / slope
     values, vectors = np.linalg.eigh(moments.second)
     unclipped = unclip_variances(values, moments.radius, LEAST_VARIANCE / 2)
+    # rows on a lattice may be twice as large as their median says
+    unclipped = unclip_variances(values, moments.radius, LEAST_VARIANCE / 2, scale=float(unclipped.mean()))
     spread = (vectors * unclipped) @ vectors.T - np.outer(mean, mean)
     return Measured(
         frame=moments.frame,

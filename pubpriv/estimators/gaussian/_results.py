@@ -26,9 +26,9 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
-from pubpriv.estimators._whole_rows import left_out
+from pubpriv.estimators._whole_rows import SURELY, left_out
 from pubpriv.estimators.asks import Plan
-from pubpriv.estimators.gaussian._learner import Fitted, Measured
+from pubpriv.estimators.gaussian._learner import LEFT_OUT, Fitted, Measured
 from pubpriv.estimators.gaussian._odd_rows import OddRows
 from pubpriv.estimators.gaussian._plan import feasible
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
@@ -53,12 +53,16 @@ class BulkFit:
 
     Attributes:
         chance: probability of so bad a fit.
+        inside: number of rows where a Gaussian has any, and the sd of its noise.
         odd: what odd rows add where they lie among the others.
+        rounding: by what part rounding makes the mean square larger that the clip leaves of rows.
         counts: whether those of small counts are nearer, where the public rows are such.
     """
 
     chance: float
+    inside: tuple[float, float]
     odd: OddRows
+    rounding: float = 0.0
     counts: bool = False
 
     @property
@@ -131,8 +135,16 @@ def debiased(
         "could_hide": {"rows": math.ceil(_CLEAR * sd), "beyond": end},
         "rounds": [ask.label for ask in plan.asks],
     }
-    fitted = _without(fitted, fit.odd)
+    records, unsure = _recounted(curator.size, measured, fit)
+    law = moment_constants(d, measured.radius)
+    own = 1 - fitted.covariance_weight
+    gain = own * law.level / law.trace  # of variances, by what clipped rows have more
+    more = fit.rounding - (measured.records - records) / records
+    factor = (1 - gain * more) * (1 - own * fit.odd.among / (1 + fit.odd.among))
+    fitted = replace(fitted, covariance=row_tuples(factor * np.array(fitted.covariance)))
     errors = standard_errors(measured, fitted, preconditioner.m)
+    by_count = gain * unsure / records * np.array(fitted.covariance)
+    errors["covariance"]["privacy"] = np.hypot(errors["covariance"]["privacy"], by_count)
     if fit.odd.seen:
         variances = np.diag(np.array(fitted.covariance))
         errors["mean"]["clipping"] = np.zeros(d)
@@ -141,10 +153,25 @@ def debiased(
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
 
 
-def _without(fitted: Fitted, odd: OddRows) -> Fitted:
-    """Take out of a covariance what odd rows add; public rows that were pooled in have none."""
-    taken = (1 - fitted.covariance_weight) * odd.among / (1 + odd.among)
-    return replace(fitted, covariance=row_tuples((1 - taken) * np.array(fitted.covariance)))
+def _recounted(size: Size, measured: Measured, fit: BulkFit) -> tuple[float, float]:
+    """Count the rows that are no further out than Gaussian ones by all counts that there are, with the sd of its noise.
+
+    In many columns the last release alone does not know them to one in a hundred; and as half of such rows are clipped,
+    an error in their number is twice that in variances.
+    """
+    (inside, sd), (odd, _) = measured.counted, measured.beyond
+    if not sd:
+        return measured.records, 0.0
+    counts = [(inside, sd), fit.inside]
+    if not size.sd and inside + odd > size.rows - SURELY * math.sqrt(2) * sd:  # no row lacks a value
+        counts.append((size.rows - odd, sd))
+    weights = np.array([1 / noise**2 for _, noise in counts])
+    noise = 1 / math.sqrt(weights.sum())
+    found = float(weights @ [count for count, _ in counts]) * noise**2
+    records = size.counted(found, noise, LEFT_OUT, least=LEFT_OUT * noise)
+    if not size.sd:
+        return records, 0.0 if records == size.rows else noise
+    return records, 1 / math.sqrt(1 / noise**2 + 1 / size.sd**2)
 
 
 def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:

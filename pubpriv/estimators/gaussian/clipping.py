@@ -162,11 +162,13 @@ def _moment_error(n: int, d: int, rho: float, radius: float) -> float:
     return (size - 1) * (c.shape_variance / n + noise) / (c.shape * c.shape) + trace
 
 
-def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: int = 25) -> np.ndarray:
+def unclip_variances(
+    clipped: np.ndarray, radius: float, floor: float, rounds: int = 25, scale: float = 1.0
+) -> np.ndarray:
     """Solve for variances lambda (d,): rows of N(0, diag lambda), clipped to `radius`, have second moments `clipped`.
 
     Solves E[lambda_i z_i^2 min(1, r^2 / sum_j lambda_j z_j^2)] = clipped_i by `rounds` steps of a fixed point, on
-    fixed normals that are calibrated to be exact at lambda = 1.
+    fixed normals that are calibrated to be exact at lambda = `scale`.
 
     Args:
         clipped: (d,) second moments; those below `floor` are raised to it. Their sum cannot reach radius^2, so they are
@@ -174,12 +176,13 @@ def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: i
         radius: r.
         floor: least second moment, positive.
         rounds: number of steps.
+        scale: of the variances, as far as it is known.
     """
     target = np.maximum(np.asarray(clipped, dtype=float), floor)
     target = target * min(1.0, 0.98 * radius * radius / target.sum())
     squares = _squared_normals(len(target))
-    at_one = np.minimum(1.0, radius * radius / squares.sum(axis=1)) @ squares / len(squares)
-    target = target * at_one / moment_constants(len(target), radius).level
+    of_scale = np.minimum(1.0, radius * radius / scale / squares.sum(axis=1)) @ squares / len(squares)
+    target = target * of_scale / moment_constants(len(target), radius / math.sqrt(scale)).level
     before, found = np.full_like(target, np.nan), target.copy()
     for left in reversed(range(rounds)):
         shrink = np.minimum(1.0, radius * radius / (squares @ found))

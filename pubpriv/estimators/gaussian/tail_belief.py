@@ -82,6 +82,34 @@ def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: fl
     return np.asarray((after - before) / count)
 
 
+def rounding_kept(frame: Frame, covariance: np.ndarray, shape: PublicShape, radius: float) -> float:
+    """Compute by what part rounding makes the mean square larger that a clip leaves Gaussian rows of this covariance.
+
+    A clip between two values of a lattice takes more from rows, or less, than from Gaussian ones of the same variance.
+
+    Args:
+        frame: map to w, by which rows are clipped.
+        covariance: of rounded rows, (d, d).
+        shape: of the public rows, with the lattices of the columns.
+        radius: of the clip.
+    """
+    from scipy.special import ndtri
+
+    d, steps = frame.dimension, np.array(shape.steps)
+    unrounded = covariance - np.diag(steps**2) / 12 if steps.any() else covariance
+    if not steps.any() or np.linalg.eigvalsh(unrounded).min() <= 0:
+        return 0.0
+    drawn = shuffled_columns(ndtri(even_chances(max(min(_DRAWN // d, 100_000), 1000))), d, seed=d)
+    center, matrix = frame.dense()
+    before = drawn @ np.linalg.cholesky(unrounded).T
+    after = rounded(center + before, np.array(shape.origin), steps) - center
+    kept = [
+        float(np.minimum(((rows @ matrix.T) ** 2).sum(axis=1), radius**2).mean())
+        for rows in (after, drawn @ np.linalg.cholesky(covariance).T)
+    ]
+    return kept[0] / kept[1] - 1
+
+
 def believe(
     histogram: Histogram, d: int, n: float, bins: int, shift: np.ndarray, shape: PublicShape
 ) -> tuple[np.ndarray, np.ndarray]:

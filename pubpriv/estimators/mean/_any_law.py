@@ -56,6 +56,7 @@ def as_released(
     squared = max(float(np.mean(moved * moved)) - noise**2, 0.0)
     spread = clip.spread.around_mean(squared)
     scaled = public is not None and _same_scale(public, spread)
+    wrong = not scaled and clip.spread.contradicts(squared, assumed=public is not None)
     unsure = math.hypot(clip.spread.fuzz, clip.spread.hidden)
     moves = known.colour(moved) / known.deviations()
     unmoved = math.hypot(noise, plan.spread, math.sqrt(spread / whole))
@@ -73,7 +74,7 @@ def as_released(
         center=tuple((np.array(last.center) + known.colour(moved)).tolist()),
         sampling=tuple(sampling.tolist()),
         privacy=noise,
-        warnings=_warnings(clip, plan.d, squared, scaled, others),
+        warnings=_warnings(clip, plan.d, squared, wrong, others),
         diagnostics=facts,
         clipping=tuple(taken.tolist()),
     )
@@ -108,18 +109,18 @@ def _same_scale(public: PublicTable, spread: float) -> bool:
     return contradiction(public, KnownCovariance.of(np.eye(d) * spread, d)) is None
 
 
-def _warnings(clip: Clip, d: int, squared: float, scaled: bool, others: float) -> tuple[str, ...]:
+def _warnings(clip: Clip, d: int, squared: float, wrong: bool, others: float) -> tuple[str, ...]:
     """Say what the mean is to be mistrusted for.
 
     Args:
         clip: of step 2.
         d: columns.
         squared: distance of the mean from the centre of step 2, squared, per column.
-        scaled: errors are by the spread of the rows, and not by the known covariance.
+        wrong: errors are by the known covariance, which the spread of the rows contradicts.
         others: all errors but those of clipping.
     """
     warnings = []
-    if clip.spread.contradicts(squared) and not scaled:
+    if wrong:
         warnings.append(
             f"the private rows have about {clip.spread.around_mean(squared):.2g} times the mean square that the "
             "covariance says, so the errors are wrong: give their covariance, or let it be learnt (--covariance "

@@ -50,13 +50,15 @@ class _Spread:
         """Mean square of a coordinate of z around its mean, which is off the centre by sqrt(squared) in each."""
         return max(self.level - squared, 0.0)
 
-    def contradicts(self, squared: float) -> bool:
+    def contradicts(self, squared: float, assumed: bool) -> bool:
         """Tell whether the rows' spread is clearly not that of the known covariance, so that errors by it are wrong.
 
-        Lengths are known by shell only, so those of rows far from the centre say little of the spread around it.
+        Lengths are known by shell only, so those of rows far from the centre say little of the spread around it. If
+        nobody gave the covariance (`assumed`), a smaller one is no contradiction: errors are then larger than they
+        need to be.
         """
-        blur = _SURE * self.fuzz + _BLUR * squared
-        return not _LEAST - blur <= self.around_mean(squared) <= _MOST + blur
+        blur, found = _SURE * self.fuzz + _BLUR * squared, self.around_mean(squared)
+        return found > _MOST + blur or (found < _LEAST - blur and not assumed)
 
 
 @public_value

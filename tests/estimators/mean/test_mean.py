@@ -214,6 +214,15 @@ def test_a_covariance_that_nobody_gave_takes_the_scale_of_the_rows():
     assert not fit(public[:5], 1.25 * private).converged
 
 
+@pytest.mark.parametrize("seed", [187027, 187150, 187165])
+def test_rows_nearer_to_each_other_than_the_public_ones_are_no_alarm(seed):
+    """Small counts, of which few public rows show variances too large to go without: the errors are too large, too."""
+    assert not intervals.measured(intervals.Task("mean", "poisson-0.5", 500, 5, 30, "zcdp:0.5", seed))["flagged"]
+    rows = np.random.default_rng(seed).normal(size=(500, 5)) * 0.6
+    told = pp.estimate_mean(rows[:5], pp.Curator.simulation(rows, "zcdp:0.5", seed), covariance=np.eye(5))
+    assert not told.converged
+
+
 def test_public_rows_a_little_off_do_no_harm():
     """A public mean three deviations off, known from 50 rows, would halve the error if it were right."""
     ours, best = [], []
