@@ -41,6 +41,10 @@ _DISBELIEVED, _SDS = 0.05, 1.96
 """Posterior probability that intervals of this many sds may leave out, for a column, and for all columns together of
 which one is long: cases that are unlikely and have large errors."""
 
+_TOGETHER = 5
+"""All columns together, but no more than so many: of twenty, prior weight alone would make each one long enough to
+widen its interval, and intervals of one Gaussian table in three were two to seven times too wide."""
+
 _AS_LIKELY, _PROBABLE = 0.5, 0.6745
 """The median; and the probable error, at the median of the absolute value, for an sd of 1."""
 
@@ -205,12 +209,13 @@ class _Factors:
         """Sds (d,) whose intervals cover nearly all of the posterior: for each column, and for whichever one is long.
 
         If lengths of rows show that one of many columns is long, the probability of each to be that one is small. So
-        the intervals of all columns together leave out no more than that probability, because the long one's must hold
-        as well.
+        the intervals of all columns together (see `_TOGETHER`) leave out no more than that probability, because the
+        long one's must hold as well.
         """
         reached = _reached(self.off, self.chances, _DISBELIEVED)
         if self.columns:
-            long = _reached(self.off[self._long], self._own, _DISBELIEVED / len(self.chances))
+            together = min(len(self.chances), _TOGETHER)
+            long = _reached(self.off[self._long], self._own, _DISBELIEVED / together)
             reached = np.maximum(reached, long)
         return self._doubted(np.maximum(self._spread, reached / _SDS))
 

@@ -297,3 +297,16 @@ def test_laws_are_looked_at_once_for_each_clip_radius_that_is_tried(monkeypatch)
     weights, long = np.full(len(tail_laws(3)), 0.9 / len(tail_laws(3))), np.full((3, len(long_columns(3))), 0.003)
     assert 2.5 <= best_radius(weights, long, N, RHO, 2.5, 6.0) <= 6.0
     assert len(looked) == 16 * len(tail_laws(3))
+
+
+def test_twenty_gaussian_columns_have_intervals_of_their_own_width():
+    """Each may be long by prior weight alone: intervals of one table in three were two to seven times as wide."""
+    widths = []
+    for seed in range(12):
+        rows = np.random.default_rng(seed).standard_normal((2060, 20))
+        found = pp.estimate_gaussian(rows[:60], pp.Curator.simulation(rows[60:], "zcdp:0.5", seed))
+        parts = {name: np.diag(np.asarray(errors)) for name, errors in found.standard_errors["covariance"].items()}
+        own = np.hypot(parts["sampling"], parts["privacy"])
+        widths.append(float(np.median(np.hypot(own, parts["clipping"]) / own)))
+    assert np.median(widths) < 1.1
+    assert np.mean(widths) < 1.4
