@@ -10,6 +10,7 @@
 | `odd-...` | a Gaussian bulk and a few odd rows: wider by a factor, or far away in one column |
 | `two-clusters` | groups that one Gaussian does not know of |
 | `mixed` | a different kind in each column |
+| `one-t5` | a Gaussian, but one column has the tails of `t5` |
 """
 
 from collections.abc import Callable
@@ -236,19 +237,19 @@ def _correlated() -> Law:
     )
 
 
-def _mixed() -> Law:
-    """Independent columns, each of another kind."""
+def _by_column(name: str, kinds: Callable[[int], list[str]]) -> Law:
+    """Independent columns, of kinds that the number of columns tells."""
 
     def of(d: int) -> list[_Column]:
-        return [_COLUMNS[_MIXED[i % len(_MIXED)]] for i in range(d)]
+        return [_COLUMNS[kind] for kind in kinds(d)]
 
     return Law(
-        "mixed",
+        name,
         lambda n, d, generator: _sound(np.stack([column.draw((n,), generator) for column in of(d)], axis=1)),
         lambda d: np.array([column.mean for column in of(d)]),
         lambda d: np.diag([column.variance for column in of(d)]),
         smooth=False,
-        kinds=lambda d: np.arange(d) % len(_MIXED),
+        kinds=lambda d: np.unique(kinds(d), return_inverse=True)[1],
         least_columns=2,
     )
 
@@ -258,7 +259,9 @@ LAWS = {name: _independent(name, column) for name, column in _COLUMNS.items()}
 
 for _law in (
     *(_joint_t(5), _wide(0.01, 15), _wide(0.05, 15), _wide(0.02, 8), _far(0.01, 20)),
-    *(_two_clusters(), _correlated(), _mixed()),
+    *(_two_clusters(), _correlated()),
+    _by_column("mixed", lambda d: [_MIXED[i % len(_MIXED)] for i in range(d)]),
+    _by_column("one-t5", lambda d: ["t5", *["gaussian"] * (d - 1)]),
 ):
     LAWS[_law.name] = _law
 

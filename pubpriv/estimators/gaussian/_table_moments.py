@@ -159,17 +159,20 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         if held > 0 and trace > 0:
             own = added_to(own, beside(added.second, riding, axes), held, axes)
     shape = further_shape(own, inside, tail.last, axes)
-    lean = mean / max(float(tail.lengths.sum()), 1e-300)
+    # rows of a shell, of so many squared lengths, would add these to the mean if all were on one side
+    one_sided = tail.lengths / np.sqrt(middle[: tail.last])
+    lean = mean / max(float(one_sided.sum()), float(np.linalg.norm(mean)), 1e-300)
+    further = RATIO * math.sqrt(float(middle[max(tail.last - 1, 0)]))
     return Outside(
         tail=tail,
-        mean=mean + lean * tail.beyond / RATIO,
+        mean=mean + lean * tail.beyond / further,
         second=total + shape * tail.beyond,
         mean_variance=mean_variance,
         shape_variance=(on, off),
         left=left_over,
         axes=axes,
         noise=np.array(trace_noise).reshape(-1, d, d),
-        lost_mean=np.abs(lean) * tail.beyond_sd / RATIO,
+        lost_mean=np.abs(lean) * tail.beyond_sd / further,
         shape=shape,
         uneven=_UNEVEN * unlike(np.einsum("ij,jk,ik->i", axes, shape, axes), sizes),
         shares=np.array(shares).reshape(tail.last, d, d),

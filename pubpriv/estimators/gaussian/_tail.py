@@ -60,7 +60,7 @@ _SLOPES = np.linspace(-4.0, 0.1, 29)[:, None]
 _BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0, 6.0, 9.0])
 """Grid on which the posterior is summed: the level at the last shell in sds, slopes, and bends."""
 
-_ADDED = 0.6
+_ADDED = 0.45
 """Part of the posterior mean that is added to the estimate. What lies beyond has a skewed law, so less than its mean is
 closer in most runs; it is also limited to what the last shell that counts has. The rest is in the standard
 deviation."""

@@ -255,3 +255,16 @@ def test_the_health_table_reaches_its_targets(unit, columns, budget, target):
     assert found["worst_over_public_only"] < 1
     if budget != "zcdp:0.05":
         assert found["moments"] == 20
+
+
+def test_what_lies_beyond_the_last_shell_moves_a_mean_as_rows_so_far_out_do():
+    """Prices in one column: what is expected beyond was taken for as many rows as if they lay in the nearest shells."""
+    off, told = [], []
+    for seed in range(8):
+        rows = np.exp(np.random.default_rng(seed).standard_normal((60_030, 1)))
+        found = pp.estimate_gaussian(rows[:30], pp.Curator.simulation(rows[30:], "zcdp:0.5", seed))
+        error = rows[30:].std() / np.sqrt(60_000)
+        off.append(float(found.mean[0] - rows[30:].mean()) / error)
+        told.append(float(np.linalg.norm([part[0] for part in found.standard_errors["mean"].values()])) / error)
+    assert np.sqrt(np.mean(np.square(off))) < 1
+    assert np.median(told) < 1.6
