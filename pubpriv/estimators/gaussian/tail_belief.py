@@ -41,7 +41,7 @@ _DISBELIEVED, _SDS = 0.05, 1.96
 """Posterior probability that intervals of this many sds may leave out, for a column, and for all columns together of
 which one is long: cases that are unlikely and have large errors."""
 
-_TOGETHER = 5
+_TOGETHER = 8
 """All columns together, but no more than so many: of twenty, prior weight alone would make each one long enough to
 widen its interval, and intervals of one Gaussian table in three were two to seven times too wide."""
 
