@@ -48,7 +48,7 @@ def fit_to_gaussian(run: Execution, fitted: Fitted, measured: Measured, shape: P
 def _judge_bulk(
     histogram: Histogram, frame: Frame, fitted: Fitted, measured: Measured, shape: PublicShape
 ) -> BulkFit:
-    """Give the probability of so bad a fit if the rows are a Gaussian's but for `MOST_ODD` that are wider.
+    """Give the probability of so bad a fit if the rows are a Gaussian's but for `MOST_ODD` that are wider, and counts.
 
     The bins up to where Gaussian rows end are held against a Gaussian of any scale near 1, with a wider one beside it.
 
@@ -105,4 +105,3 @@ def _distance(counts: np.ndarray, edges: np.ndarray, noise: float, d: int, recor
     near = np.maximum(own - wide * mixed, 0.0) / squares
     off = counts - near[:, :, None] * bulk - wide[:, :, None] * odd
     return float(product(off, off).min())
-

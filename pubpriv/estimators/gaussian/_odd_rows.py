@@ -18,7 +18,7 @@ from pubpriv.estimators.gaussian.clipping import moment_constants
 SCALES = np.exp(np.linspace(-0.3, 0.3, 61))
 """Scales at which a histogram is held against a Gaussian's."""
 
-HARMLESS = 0.02, 0.0005
+_HARMLESS = 0.02, 0.0005
 """Bins may be off by these parts of what a Gaussian has in them, and of all rows: more rows show smaller departures,
 and in the end those of any table, which hardly move a variance."""
 
@@ -119,9 +119,9 @@ def _wide(edges: np.ndarray, d: int, radius: float) -> tuple[np.ndarray, np.ndar
 
 def _together(edges: np.ndarray, d: int, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Give the same for rows as wide as the others about each of the places; those further in are clipped."""
-    from scipy.stats import ncx2
+    from scipy.special import chndtr
 
-    shares = ncx2.cdf(edges**2, d, (_PLACES[:, None] * edges[BINS_INSIDE]) ** 2)
+    shares = chndtr(edges**2, d, (_PLACES[:, None] * edges[BINS_INSIDE]) ** 2)
     inside = shares[:, BINS_INSIDE]
     bins = np.diff(np.c_[np.zeros(len(shares)), shares, np.ones(len(shares))], axis=1)
     return bins, _debiased(radius**2 / d * inside, inside, d, radius)
@@ -135,5 +135,5 @@ def _debiased(held: np.ndarray, inside: np.ndarray, d: int, radius: float) -> np
 
 def tolerant_weights(expected: np.ndarray, noise: float, records: float) -> np.ndarray:
     """Give what counts are weighed by where so many are expected."""
-    part, all_rows = HARMLESS
+    part, all_rows = _HARMLESS
     return np.asarray(1 / (noise**2 + expected + (part * expected) ** 2 + (all_rows * records) ** 2))
