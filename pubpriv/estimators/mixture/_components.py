@@ -68,6 +68,7 @@ class Round:
         change: by how many standard errors further passes over strays would still change a mean or covariance.
         moved: how far the round moved each component: the larger of its mean's shift in sds and of a log variance's
             change.
+        grown: the same, but of the variances that became larger.
         outside: rows that belong to no component; None: the round did not count them separately.
         tails: what was found about the tails of components; None: nothing.
         radius: clip radius of whitened records.
@@ -84,6 +85,7 @@ class Round:
     rows: float
     change: float = 0.0
     moved: tuple[float, ...] = ()
+    grown: tuple[float, ...] = ()
     outside: Outside | None = None
     tails: Tails | None = None
     radius: float = math.inf
@@ -300,7 +302,8 @@ def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountL
         found = better
         if changes[-1] < _SETTLED:
             break
-    return replace(found, change=_left(changes), moved=_moved(frames, found.mixture), outside=odd)
+    moved, grown = _moved(frames, found.mixture)
+    return replace(found, change=_left(changes), moved=moved, grown=grown, outside=odd)
 
 
 def _astray(changes: list[float]) -> bool:
@@ -317,13 +320,16 @@ def _left(changes: list[float]) -> float:
     return changes[-1] * rate / (1 - rate)
 
 
-def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[float, ...]:
-    """Compute how far components moved from the frames in which they were measured; see `Round`."""
-    far = []
+def _moved(
+    frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Compute how far components moved from the frames in which they were measured, and how far they grew."""
+    moved, grown = [], []
     for (center, whiten), mean, covariance in zip(frames, *found.arrays[1:], strict=True):
         spread = np.log(np.linalg.eigvalsh(whiten @ covariance @ whiten.T))
-        far.append(max(float(np.linalg.norm(whiten @ (mean - center))), float(np.abs(spread).max())))
-    return tuple(far)
+        grown.append(max(float(np.linalg.norm(whiten @ (mean - center))), float(spread[-1])))
+        moved.append(max(grown[-1], float(-spread[0])))
+    return tuple(moved), tuple(grown)
 
 
 @step(title="per-component estimation", private=True)

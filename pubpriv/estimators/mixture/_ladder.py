@@ -220,6 +220,7 @@ def inhabited(last: Round, apart: int) -> Round:
         counts=tuple(last.counts[j] for j in kept),
         start=_only(last.start, kept),
         moved=tuple(last.moved[j] for j in kept),
+        grown=tuple(last.grown[j] for j in kept),
         outside=None if last.outside is None else last.outside.of_components(kept),
         hidden=tuple(own for j, own in enumerate(last.hidden) if j in kept),
     )

@@ -18,7 +18,11 @@ _ANYHOW = 2.3
 columns, measured in one round, none was moved by 2."""
 
 _ONE_MORE = 1.0
-"""If a round moved a component further than this, in the same units, one more round before the last is worthwhile."""
+"""If a round moved a component further than this, in the same units, or made it wider, one more round before the last
+is worthwhile; ..."""
+
+_LEFT = 1.0
+"""... or narrower, where its noise is more than so many of the variances that are left."""
 
 _FEW_COLUMNS = 10
 """With more columns than this, limits grow as the root of their number: errors of few public rows add up over columns,
@@ -64,7 +68,7 @@ class Verdict:
         """
         noise = last.noise(kind)
         louder = math.sqrt(asks[-1].rho / asks[-2].rho) if len(asks) > 1 else math.inf
-        moving = _moving(last, [own * louder for own in noise], _MOVED)
+        moving = _moving(last, last.moved, [own * louder for own in noise], _MOVED)
         wrong = {loud: max(noise) > UNTRUSTED, _SHARED: not last.settled, _MOVING: moving, _EMPTY: not last.held}
         return cls(noise, tuple(text for text, is_so in wrong.items() if is_so))
 
@@ -72,15 +76,22 @@ class Verdict:
 def on_its_way(before: Round, kind: str) -> bool:
     """Decide whether a round moved a component so far that the next one will, too.
 
-    A move that far is not due to the round's own noise; that noise, and the remaining error, would move it again.
+    A move that far is not due to the round's own noise; that noise, and the remaining error, would move it again. A
+    component that is narrower than it was taken for, which clips none of its rows, is where it should be, unless the
+    noise is large for what is left of it.
     """
-    return _moving(before, before.noise("full" if kind == "auto" else kind), _ONE_MORE * _reach(before))
+    noise = before.noise("full" if kind == "auto" else kind)
+    far = [
+        moved if own * math.exp(moved) > _LEFT else grown
+        for moved, grown, own in zip(before.moved, before.grown, noise, strict=True)
+    ]
+    return _moving(before, far, noise, _ONE_MORE * _reach(before))
 
 
-def _moving(found: Round, noise: Sequence[float], limit: float) -> bool:
+def _moving(found: Round, moved: Sequence[float], noise: Sequence[float], limit: float) -> bool:
     """Decide whether a round moved a component further than the spectral noise of each component explains."""
     anyhow = _ANYHOW * _reach(found)
-    return any(far > (limit if own < _QUIET else anyhow) for far, own in zip(found.moved, noise, strict=True))
+    return any(far > (limit if own < _QUIET else anyhow) for far, own in zip(moved, noise, strict=True))
 
 
 def _reach(found: Round) -> float:

@@ -175,7 +175,7 @@ def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
     mixture = Mixture.of([0.5, 0.1, 0.4], [[0.0], [1.0], [2.0]], [[[1.0]], [[2.0]], [[3.0]]])
     start = Mixture.of([0.2, 0.2, 0.6], [[0.1], [1.1], [2.1]], [[[4.0]], [[5.0]], [[6.0]]])
     odd = Outside(3.0, 40.0, 1.0, among=(0.1, 0.2, 0.3), unsure=(0.01, 0.02, 0.03))
-    known = {"moved": (0.1, 0.2, 0.3), "outside": odd, "hidden": ((0.1,), (0.2,), (0.3,))}
+    known = {"moved": (0.1, 0.2, 0.3), "grown": (0.0, 0.1, 0.2), "outside": odd, "hidden": ((0.1,), (0.2,), (0.3,))}
     before = Round(mixture, (500.0, 51.0, 400.0), 10.0, 1.0, 1.0, start, 950.0, **known)
     last = inhabited(before, apart)
     assert last.mixture.arrays[1][:, 0].tolist() == kept
@@ -183,6 +183,7 @@ def test_components_that_hold_hardly_a_row_are_left_out(apart, kept):
     assert last.mixture.arrays[0].sum() == pytest.approx(1)
     assert last.counts == tuple((500.0, 51.0, 400.0)[j] for j in kept)
     assert last.moved == tuple((0.1, 0.2, 0.3)[j] for j in kept)
+    assert last.grown == tuple((0.0, 0.1, 0.2)[j] for j in kept)
     assert last.hidden == tuple(((0.1,), (0.2,), (0.3,))[j] for j in kept)
     assert last.frames == tuple(start.covariances[j] for j in kept)
     assert last.start.arrays[0].sum() == pytest.approx(1)

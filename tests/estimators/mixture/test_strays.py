@@ -1,6 +1,7 @@
 """Components that overlap, or that public rows show too narrow, are estimated without bias."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._components import estimate_components
 from pubpriv.estimators.mixture._strays import Sorting, overlapping, strays
-from pubpriv.estimators.mixture._verdict import Verdict
+from pubpriv.estimators.mixture._verdict import Verdict, on_its_way
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
@@ -91,3 +92,17 @@ def test_a_round_that_changes_its_start_is_not_the_last(spread, sound):
     assert Verdict.of(found, "full", (louder[0], ASK)).sound is sound
     assert Verdict.of(found, "full", (louder[1], ASK)).sound
     assert Verdict.of(found, "full", (ASK,)).sound
+
+
+@pytest.mark.parametrize(("spread", "loud", "again"), [(0.25, False, True), (4.0, False, False), (4.0, True, True)])
+def test_a_component_that_was_taken_for_wider_is_where_it_should_be(spread, loud, again):
+    """It clips none of its rows, so a third of the budget for one more round would be lost, unless noise is what it is.
+
+    Of 24 pure runs at epsilon 1, 22 were divided for that, and errors were a tenth larger, or a fifth.
+    """
+    truth = two(9.0)
+    curator = pp.Curator.simulation(truth.sample(20_000, seed=6), pp.ZeroConcentratedDP(1.0), 7)
+    start = Mixture.of([0.5, 0.5], truth.means, [spread * np.eye(D)] * 2)
+    found = estimate_components(curator, Scaling((0.0,) * D, (1.0,) * D), start, ((0.01,) * D,) * 2, ASK)
+    found = replace(found, moment_sd=0.3 * found.moment_sd / max(found.noise("full"))) if loud else found
+    assert on_its_way(found, "full") is again
