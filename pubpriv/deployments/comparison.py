@@ -68,11 +68,12 @@ def others(public: pp.PublicTable, private: np.ndarray, k: int, seed: int) -> tu
     return scaling.undo(public_model(public, scaling, k)), scaling.undo(non_private)
 
 
-def scored(estimate: pp.MixtureEstimate, others: tuple[Mixture, Mixture], held_out: np.ndarray) -> Comparison:
-    """Score `estimate` and the models of `others` on rows (t, d), each with the released background, if there is one.
+def scored(estimate: pp.MixtureEstimate, models: tuple[Mixture, Mixture], held_out: np.ndarray) -> Comparison:
+    """Score `estimate` and two `others` on rows (t, d), each with the released background, if there is one.
 
     Else the few rows that belong to no component would decide.
     """
-    both = (model.beside_background(estimate.background).log_density(held_out).mean() for model in others)
-    public_only, non_private = map(float, both)
+    public_only, non_private = (
+        float(model.beside_background(estimate.background).log_density(held_out).mean()) for model in models
+    )
     return Comparison(public_only, float(estimate.log_density(held_out).mean()), non_private)

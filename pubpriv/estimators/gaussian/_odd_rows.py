@@ -25,7 +25,7 @@ and in the end those of any table, which hardly move a variance."""
 ODD_WIDTHS = np.geomspace(2.0, 32.0, 17)
 """How many times wider than the others odd rows may be, each as likely beforehand; places are as likely as widths."""
 
-_CLEAR = 3.0
+CLEAR = 3.0
 """Odd rows are seen from so many sds of their count on."""
 
 _PLACES = FINE ** np.arange(-2, 26, 0.5)
@@ -68,7 +68,7 @@ def odd_rows(
         beyond: number of the others, and the sd of its noise.
     """
     odd, sd = beyond
-    if odd <= _CLEAR * sd:
+    if odd <= CLEAR * sd:
         return OddRows(seen=False)
     edges, first = np.array(histogram.edges), len(inside)
     kinds, added = (

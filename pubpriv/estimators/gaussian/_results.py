@@ -29,7 +29,7 @@ from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.estimators._whole_rows import SURELY, left_out
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import LEFT_OUT, Fitted, Measured
-from pubpriv.estimators.gaussian._odd_rows import OddRows
+from pubpriv.estimators.gaussian._odd_rows import CLEAR, OddRows
 from pubpriv.estimators.gaussian._plan import feasible
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._shells import gaussian_end
@@ -38,9 +38,9 @@ from pubpriv.estimators.matrices import entry_variances
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
 
-_CLEAR, MOST_ODD = 3.0, 0.03
-"""Rows count as further out than Gaussian ones from so many sds of their count on, and from this share of all rows on
-the run is flagged: others that belong to them lie among the rest."""
+MOST_ODD = 0.03
+"""From this share of rows further out than Gaussian ones on the run is flagged: others that belong to them lie among
+the rest."""
 
 _UNLIKELY = 1e-4
 """Rows are no Gaussian's where so bad a fit is less likely than this."""
@@ -62,7 +62,7 @@ class BulkFit:
     chance: float
     inside: tuple[float, float]
     odd: OddRows
-    rounding: float = 0.0
+    rounding: float
     counts: bool = False
 
     @property
@@ -118,7 +118,7 @@ def debiased(
     (odd, sd), end = measured.beyond, gaussian_end(n, d)
     whole = min(measured.records + odd, n)
     warnings = shortage(whole, curator.size, enough)
-    if odd > _CLEAR * sd:
+    if fit.odd.seen:
         warnings.append(
             f"about {odd / n:.2g} of the private rows are further out than Gaussian rows are, and are left out: the "
             "target moments counts them in"
@@ -132,25 +132,33 @@ def debiased(
         "feasible": enough,
         **debiased_facts(measured, fitted),
         "fit": fit.chance,
-        "could_hide": {"rows": math.ceil(_CLEAR * sd), "beyond": end},
+        "could_hide": {"rows": math.ceil(CLEAR * sd), "beyond": end},
         "rounds": [ask.label for ask in plan.asks],
     }
-    records, unsure = _recounted(curator.size, measured, fit)
-    law = moment_constants(d, measured.radius)
-    own = 1 - fitted.covariance_weight
-    gain = own * law.level / law.trace  # of variances, by what clipped rows have more
-    more = fit.rounding - (measured.records - records) / records
-    factor = (1 - gain * more) * (1 - own * fit.odd.among / (1 + fit.odd.among))
-    fitted = replace(fitted, covariance=row_tuples(factor * np.array(fitted.covariance)))
+    fitted, unsure = _rescaled(curator.size, measured, fitted, fit)
     errors = standard_errors(measured, fitted, preconditioner.m)
-    by_count = gain * unsure / records * np.array(fitted.covariance)
-    errors["covariance"]["privacy"] = np.hypot(errors["covariance"]["privacy"], by_count)
+    errors["covariance"]["privacy"] = np.hypot(errors["covariance"]["privacy"], unsure * np.array(fitted.covariance))
     if fit.odd.seen:
         variances = np.diag(np.array(fitted.covariance))
         errors["mean"]["clipping"] = np.zeros(d)
         errors["covariance"]["clipping"] = fit.odd.unsure * np.sqrt(np.outer(variances, variances))
-    good = measured.converged and enough and odd < max(MOST_ODD * n, _CLEAR * sd) and fit.gaussian
+    good = measured.converged and enough and odd < max(MOST_ODD * n, CLEAR * sd) and fit.gaussian
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
+
+
+def _rescaled(size: Size, measured: Measured, fitted: Fitted, fit: BulkFit) -> tuple[Fitted, float]:
+    """Take out of the covariance what rounding, a wrong number of rows and odd rows add; public rows have none of it.
+
+    Returns:
+        The estimate, and the sd of its scale by the number of rows.
+    """
+    records, sd = _recounted(size, measured, fit)
+    law, own = moment_constants(len(measured.mean), measured.radius), 1 - fitted.covariance_weight
+    gain = own * law.level / law.trace  # of variances, by what clipped rows have more
+    more = fit.rounding - (measured.records - records) / records
+    factor = (1 - gain * more) * (1 - own * fit.odd.among / (1 + fit.odd.among))
+    covariance = row_tuples(factor * np.array(fitted.covariance))
+    return replace(fitted, covariance=covariance), gain * sd / records
 
 
 def _recounted(size: Size, measured: Measured, fit: BulkFit) -> tuple[float, float]:

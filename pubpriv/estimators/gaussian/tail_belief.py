@@ -72,18 +72,15 @@ def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: fl
     Values on a lattice fill some bins of lengths and leave others empty. Rows are drawn, evenly in each column, and
     counted before and after they are rounded as the public rows are.
     """
-    from scipy.special import ndtri
-
     d, steps = frame.dimension, np.array(shape.steps)
     if not steps.any():
         return np.zeros(len(edges) + 1)
-    count = max(min(_DRAWN // d, 100_000), 1000)
-    drawn = shuffled_columns(scale * ndtri(even_chances(count)), d, seed=d)
+    drawn = scale * _drawn(d)
     center, matrix = frame.dense()
     moved = (rounded(center + drawn @ np.linalg.inv(matrix).T, np.array(shape.origin), steps) - center) @ matrix.T
     found = [np.searchsorted(edges, np.linalg.norm(rows, axis=1)) for rows in (moved, drawn)]
     after, before = (np.bincount(bins, minlength=len(edges) + 1) for bins in found)
-    return np.asarray((after - before) / count)
+    return np.asarray((after - before) / len(drawn))
 
 
 def rounding_kept(frame: Frame, covariance: np.ndarray, shape: PublicShape, radius: float) -> float:
@@ -97,21 +94,27 @@ def rounding_kept(frame: Frame, covariance: np.ndarray, shape: PublicShape, radi
         shape: of the public rows, with the lattices of the columns.
         radius: of the clip.
     """
-    from scipy.special import ndtri
-
-    d, steps = frame.dimension, np.array(shape.steps)
-    unrounded = covariance - np.diag(steps**2) / 12 if steps.any() else covariance
-    if not steps.any() or np.linalg.eigvalsh(unrounded).min() <= 0:
+    steps = np.array(shape.steps)
+    if not steps.any():
         return 0.0
-    drawn = shuffled_columns(ndtri(even_chances(max(min(_DRAWN // d, 100_000), 1000))), d, seed=d)
-    center, matrix = frame.dense()
+    unrounded = covariance - np.diag(steps**2) / 12
+    if np.linalg.eigvalsh(unrounded).min() <= 0:
+        return 0.0
+    drawn, (center, matrix) = _drawn(frame.dimension), frame.dense()
     before = drawn @ np.linalg.cholesky(unrounded).T
     after = rounded(center + before, np.array(shape.origin), steps) - center
-    kept = [
+    of_lattice, of_gaussian = (
         float(np.minimum(((rows @ matrix.T) ** 2).sum(axis=1), radius**2).mean())
         for rows in (after, drawn @ np.linalg.cholesky(covariance).T)
-    ]
-    return kept[0] / kept[1] - 1
+    )
+    return of_lattice / of_gaussian - 1
+
+
+def _drawn(d: int) -> np.ndarray:
+    """Draw standard Gaussian rows (count, d), evenly in each column, always the same."""
+    from scipy.special import ndtri
+
+    return shuffled_columns(ndtri(even_chances(max(min(_DRAWN // d, 100_000), 1000))), d, seed=d)
 
 
 def believe(

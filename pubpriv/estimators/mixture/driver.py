@@ -134,7 +134,8 @@ def _whole(
     course = replace(course, plan=plan)
     verdict = verdict_of(last, shape.kind, plan, climbed)
     model = _judged(scene, course, last, shape, verdict.noise, public)
-    last = model.last
+    background = last.outside.share(last.rows) if model.guard.clear and last.outside is not None else 0.0
+    last = model.last  # with tails, of which rows outside may be a part
     known = course.layout, plan, course.regime, last, shape
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have moved components to rows without public rows near: then the counts agree with the model
@@ -147,15 +148,14 @@ def _whole(
     sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
     estimate = released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
-    return replace(estimate, background=model.background)
+    return replace(estimate, background=background)
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """The released model and its background, the model of the public rows, and the answers about both."""
+    """The released model, the model of the public rows, and the answers about both."""
 
     chosen: Mixture
-    background: float
     fallback: Mixture
     guard: Preference
     fit: Fit
@@ -177,13 +177,12 @@ def _judged(
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
-    background = last.outside.share(last.rows) if guard.clear and last.outside is not None else 0.0
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
     if guard.clear and scene.counts(chosen) is None:
         clumped = run.curator.size.widening**2
         last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, round(fit.rows), clumped))
         chosen = replace(chosen, means=last.mixture.means, covariances=last.mixture.covariances)
-    return _Judged(chosen, background, fallback, guard, fit, last)
+    return _Judged(chosen, fallback, guard, fit, last)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:

@@ -151,8 +151,8 @@ class PrivateGaussianMixture(
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return log p(x) of each row (n,), in the data's own units; see `MixtureEstimate.background`."""
-        check_is_fitted(self, "estimate_")
-        return self.estimate_.log_density(self._rows(X))
+        rows = self._rows_of_fitted(X)
+        return self.estimate_.log_density(rows)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002  # scikit-learn's signature
         """Return mean log-likelihood per row, in nats."""
