@@ -8,7 +8,7 @@ shell.
 
 | part of the error | of a variance |
 |---|---|
-| sampling | sqrt((E z^4 - (E z^2)^2) / n), fourth moments as released, held within what the second moments allow |
+| sampling | sqrt((E z^4 - (E z^2)^2) / n), fourth moments as released, within what the second ones allow, and beyond |
 | privacy | of all shells that count, exact but for the shrinking |
 | clipping | the standard deviation of what lies beyond, see `_tail` |
 """
@@ -85,11 +85,6 @@ class Outside:
         """sd (d, d) of the part of `second` that is beyond the last shell."""
         whole, sd = self.tail.beyond + self.tail.beyond_sd, self.tail.beyond_sd
         return np.asarray(self.shape * math.hypot(sd, self.uneven * whole))
-
-    @property
-    def further(self) -> np.ndarray:
-        """Expected part (d, d) of `second` beyond the last shell."""
-        return np.asarray(self.shape * self.tail.beyond)
 
 
 def read_outside(known: CoreRead) -> Outside:
@@ -181,13 +176,14 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
 
 
 def fourth_of_columns(
-    outside: Outside, core: np.ndarray, fourths: Fourths, where: Cut, matrix: np.ndarray
+    outside: Outside, core: np.ndarray, fourths: Fourths, where: Cut, matrix: np.ndarray, n: float
 ) -> np.ndarray:
-    """Compute E z^4 (d,) of the columns, z in the units of `column_scales`, within what second moments permit.
+    """Compute E z^4 (d,) of the columns, z in the units of `column_scales`, for the sampling errors of their variances.
 
     For rows w of a shell, near <= |w| <= far, and second moments s_j of z: E z^4 is at most far^2 s_j, because |z_j| <=
     |w|, and at least near^2 s_j^2 / trace, by Cauchy and Schwarz, because there are at most trace / near^2 rows. What
-    is expected beyond the last shell is taken to lie at that shell's end.
+    lies beyond the last shell is that of the rows' law, of which each column may have somewhat more than expected. What
+    most tables lack is added as the square by which their variances are too small: an error like that of sampling.
     """
     colour = np.linalg.inv(matrix) / column_scales(matrix)[:, None]
     ends = np.array([*where.edges, where.radii[-1]])
@@ -204,8 +200,10 @@ def fourth_of_columns(
         spread = np.maximum((most - least) / 4, 1e-12)
         weight = spread**2 / (spread**2 + fourths.sds[k] ** 2)
         total = total + np.clip(guess + weight * (np.array(fourths.values[k]) - guess), least, most)
-    further = np.maximum(np.einsum("ij,jk,ik->i", colour, outside.further, colour), 0.0)
-    return np.asarray(total + float(ends[outside.tail.last]) ** 2 * further)
+    tail = outside.tail
+    shares = np.maximum(np.einsum("ij,jk,ik->i", colour, outside.shape, colour), 0.0) * (1 + outside.uneven)
+    further = max(float(ends[tail.last]) ** 2 * tail.beyond, tail.law.fourth)
+    return np.asarray(total + shares * further + n * (shares * tail.law.unseen) ** 2)
 
 
 def error_parts(

@@ -226,7 +226,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
                 covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
                 covariance[index, index] = _FAINT**2
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
-        fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix)
+        fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix, n)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
         if core.tail is not None:
             around = colour @ core.around @ colour.T

@@ -70,6 +70,12 @@ _ENDS, _ENDS_APART = 0.1, 0.5
 gap lies between these and the rest. The gap's last shell is in the parabola's fit, because a group that begins abruptly
 ends abruptly."""
 
+_LAW_ENDS = 1e-3
+"""Prior probability that the law of the rows ends there, too: without clear evidence it is not believed."""
+
+_SELDOM = 0.3
+"""Most tables have no row at lengths beyond which so few rows of a table are expected."""
+
 _NOTHING = 1e-12
 """Least noise of a squared length per row, to avoid zero."""
 
@@ -98,6 +104,19 @@ class Shells:
 
 
 @dataclass(frozen=True)
+class Law:
+    """What the law of the rows has beyond the last shell that counts, per row, if it goes on as the shells show.
+
+    Attributes:
+        fourth: mean fourth power of the lengths that tables have.
+        unseen: mean squared length of those that most tables do not have.
+    """
+
+    fourth: float = 0.0
+    unseen: float = 0.0
+
+
+@dataclass(frozen=True)
 class Tail:
     """The tail that the shells show.
 
@@ -109,6 +128,7 @@ class Tail:
         endless: whether it hardly falls, so that no error of clipping can be given.
         hidden: number of rows that may lie together in any one shell beyond without counting.
         boundless: whether rows seem to lie beyond the last edge, where they are clipped however far out they are.
+        law: of rows beyond, for sampling errors.
     """
 
     last: int
@@ -119,6 +139,7 @@ class Tail:
     endless: bool
     hidden: float
     boundless: bool = False
+    law: Law = Law()
 
 
 def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
@@ -136,7 +157,7 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
     empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
     group = int(empty[-1]) + 1 if len(empty) else 0
     lengths, sds = shell_lengths(shells, n, group)
-    beyond, beyond_sd, endless = 0.0, 0.0, False
+    beyond, beyond_sd, endless, law = 0.0, 0.0, False, Law()
     if last or not gaussian:
         own = before if not gaussian else (lengths[:0], lengths[:0])
         unseen = float(sds[-1]) * _UNSEEN * RATIO ** (2.0 * np.arange(1, _AHEAD + 1))  # beyond the last edge
@@ -144,9 +165,9 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         noise = np.concatenate([own[1], sds, unseen])
         at = len(own[0]) + last - 1
         first = len(own[0]) + group - 1 if group else 0  # another group of rows lies before the gap
-        share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
-        beyond, beyond_sd, endless = _expected_beyond(
-            found, noise, share, at, min(first, at), _ENDS_APART if group else _ENDS
+        middle = float(shells.middle[0]) * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
+        beyond, beyond_sd, endless, law = _expected_beyond(
+            found, noise, middle, n, at, min(first, at), _ENDS_APART if group else _ENDS
         )
     harm = _harm(known, last)
     beyond_sd = math.hypot(beyond_sd, _feared(shells, last, harm, n))
@@ -155,7 +176,8 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
     past = slice(min(last, len(harm) - 1), None)
     hidden = float((_least(harm[past]) * shells.rows_sd[past]).max())
     boundless = bool(shells.rows[-1] > _FEARED * shells.rows_sd[-1])
-    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless, hidden, boundless)
+    lengths = sure * np.maximum(lengths[:last], 0.0)
+    return Tail(last, lengths, sds[:last], beyond, beyond_sd, endless, hidden, boundless, law)
 
 
 def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -242,14 +264,15 @@ def _feared(shells: Shells, last: int, harm: np.ndarray, n: float) -> float:
 
 
 def _expected_beyond(
-    found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int, first: int, chance: float
-) -> tuple[float, float, bool]:
-    """Compute (mean, sd) of the squared lengths beyond shell `at`, per row, and whether they hardly fall.
+    found: np.ndarray, sds: np.ndarray, middle: np.ndarray, n: float, at: int, first: int, chance: float
+) -> tuple[float, float, bool, Law]:
+    """Compute (mean, sd) of the squared lengths beyond shell `at`, per row, whether they hardly fall, and their law.
 
     Args:
         found: (shells,) released squared lengths, per row, from some shell in the core to the last.
         sds: (shells,) their noise sds.
-        share: (shells,) what one row adds to each.
+        middle: (shells,) their typical squared lengths.
+        n: number of whole rows.
         at: the last shell that counts.
         first: the empty shell before the group that `at` belongs to; 0: there is none.
         chance: prior probability that nothing lies beyond.
@@ -257,14 +280,14 @@ def _expected_beyond(
     begin, end = max(at - _BACK, first), min(at + _AHEAD, len(found) - 1) + 1
     steps = np.arange(begin, end) - at
     # in a table of a single value all lengths are 0
-    found, sds, share = found[begin:end], np.maximum(sds[begin:end], _NOTHING), share[begin:end]
+    found, sds, middle = found[begin:end], np.maximum(sds[begin:end], _NOTHING), middle[begin:end]
     noise = float(sds[-begin + at])
     here = max(float(found[-begin + at]), noise / 2)
     unsure = min(1.0, 2 * noise / here + _LEAST_LEVEL)
     level = math.log(here) + unsure * _LEVELS
     curve = level[:, None, None, None] + _SLOPES[..., None] * steps - _BENDS[:, None] * steps**2 / 2
     held = np.exp(np.clip(curve, -40.0, 20.0 + math.log(here)))
-    variance = sds**2 + held * share + (_BUMPY * held) ** 2
+    variance = sds**2 + held * middle / n + (_BUMPY * held) ** 2
     chances = -((found - held) ** 2) / variance / 2 - np.log(variance) / 2
     off = (_SLOPES - _SLOPE) / _SLOPE_SD
     prior = np.where(off > 0, -(off**2) / 2, off / 2) - 2 * np.log1p(_BENDS / _BEND)
@@ -273,9 +296,7 @@ def _expected_beyond(
     further = steps > 0
     goes_on = known + chances[..., further].sum(axis=-1)
     ends = float((-(found[further] ** 2) / sds[further] ** 2 / 2 - np.log(sds[further])).sum())
-    most = max(float(goes_on.max()), ends)
-    weight = (1 - chance) * np.exp(goes_on - most)
-    weight /= float(weight.sum()) + chance * math.exp(ends - most)
+    weight = _weights(goes_on, ends, chance)
     beyond = held[..., further].sum(axis=-1)
     mean = float((weight * beyond).sum())
     square = float((weight * beyond**2).sum())
@@ -283,4 +304,32 @@ def _expected_beyond(
     before = float(found[-begin + at - 2]) if at - begin >= 2 else math.inf
     endless = here > _FLAT * before and mean > _MATTERS * float(np.maximum(found[steps <= 0], 0.0).sum())
     added = min(_ADDED * mean, here)
-    return added, math.hypot(spread, mean - added), endless
+    law = _law(_weights(goes_on, ends, _LAW_ENDS), held[..., further], middle[further], n)
+    return added, math.hypot(spread, mean - added), endless, law
+
+
+def _weights(goes_on: np.ndarray, ends: float, chance: float) -> np.ndarray:
+    """Compute posterior weights of curves; the rest is that nothing lies beyond.
+
+    Args:
+        goes_on: (curves...) logarithms of prior weight and likelihood.
+        ends: logarithm of the likelihood that nothing lies beyond.
+        chance: prior probability of that.
+    """
+    most = max(float(goes_on.max()), ends)
+    weight = (1 - chance) * np.exp(goes_on - most)
+    return np.asarray(weight / (float(weight.sum()) + chance * math.exp(ends - most)))
+
+
+def _law(weight: np.ndarray, held: np.ndarray, middle: np.ndarray, n: float) -> Law:
+    """Read the law of rows beyond from curves.
+
+    Args:
+        weight: (curves...) posterior weights.
+        held: (curves..., shells) squared lengths in the shells beyond, per row.
+        middle: (shells,) their typical squared lengths.
+        n: number of whole rows.
+    """
+    seen = n * (held / middle)[..., ::-1].cumsum(axis=-1)[..., ::-1] > _SELDOM
+    fourth = float((weight * (held * middle * seen).sum(axis=-1)).sum())
+    return Law(fourth, math.sqrt(float((weight * (held * ~seen).sum(axis=-1) ** 2).sum())))

@@ -268,3 +268,14 @@ def test_what_lies_beyond_the_last_shell_moves_a_mean_as_rows_so_far_out_do():
         told.append(float(np.linalg.norm([part[0] for part in found.standard_errors["mean"].values()])) / error)
     assert np.sqrt(np.mean(np.square(off))) < 1
     assert np.median(told) < 1.6
+
+
+def test_variances_without_a_fourth_moment_are_covered():
+    """t of three degrees of freedom: rows that most tables lack were in no error, and .85 of intervals held.
+
+    Those from all rows without noise hold the truth in .81 of these tables.
+    """
+    tasks = [intervals.Task("gaussian", "t3", 20_000, 5, 30, "zcdp:0.5", 8000 + run) for run in range(30)]
+    found = [intervals.measured(task)["variances"] for task in tasks]
+    assert np.mean([each["covered"] for each in found]) > 0.9
+    assert np.median([each["width"] for each in found]) < 2

@@ -77,6 +77,30 @@ def test_power_tails_are_continued(fall):
     assert 0.2 * true < found.beyond < 2.5 * true
 
 
+@pytest.mark.parametrize("fall", [0.3, 0.5, 0.65])
+def test_the_law_of_a_power_tail_goes_on_where_its_table_ends(fall):
+    """What tables have beyond the last shell that counts, and what most of them lack, to within a factor of three."""
+    lengths = 200 * MIDDLES[0] / N * fall ** np.arange(40)
+    middles, all_rows = 25.0 * 2.25 ** np.arange(40), lengths * N / (25.0 * 2.25 ** np.arange(40))
+    rows = np.where(all_rows[:12] > 0.5, all_rows[:12], 0.0)
+    found = read_tail(shells(rows), before(fall), False, N)
+    there = all_rows[::-1].cumsum()[::-1] > 0.3
+    beyond = np.arange(40) >= found.last
+    fourth, unseen = (lengths * middles)[beyond & there].sum(), lengths[~there].sum()
+    assert fourth / 3 < found.law.fourth < 3 * fourth
+    assert unseen / 3 < found.law.unseen < 3 * unseen
+
+
+def test_a_law_without_rows_beyond_has_no_further_errors():
+    """A Gaussian core, and a tail that clearly ends."""
+    assert read_tail(shells(np.zeros(12)), before(0.5), True, N).law == _tail.Law()
+    rows = np.zeros(12)
+    rows[0] = 600.0
+    found = read_tail(shells(rows), before(0.9), False, N)
+    assert found.law.fourth < 0.05 * found.lengths[0] * MIDDLES[0]
+    assert N * found.law.unseen**2 < 0.05 * found.lengths[0] * MIDDLES[0]
+
+
 def test_tails_may_end():
     """Six hundred rows in one shell and none beyond: next to nothing is expected there."""
     rows = np.zeros(12)
