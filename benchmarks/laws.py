@@ -5,6 +5,7 @@
 | `gaussian`, `correlated` | what the estimators are made for; the second with every correlation .999 |
 | `t5`, `joint-t5`, `t3` | heavy tails: column by column, or of whole rows; the last has no fourth moment |
 | `lognormal-0.5`, `lognormal-0.8`, `lognormal-1`, `gamma`, `exponential` | skewed: prices, incomes, areas, times |
+| `gumbel` | a little skewed, of a variance that 500 rows hardly tell from one: yearly maxima |
 | `poisson-0.5`, `poisson-20`, `whole-numbers`, `bernoulli-0.05`, `bernoulli-0.3` | counts, rounded numbers, yes or no |
 | `zero-inflated` | half of the cells are zero, the others skewed: costs |
 | `odd-...` | a Gaussian bulk and a few odd rows: wider by a factor, or far away in one column |
@@ -15,7 +16,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp
+from math import exp, pi
 
 import numpy as np
 
@@ -129,6 +130,7 @@ _COLUMNS = {
     "lognormal-1": _lognormal(1.0),
     "gamma": _Column(lambda shape, generator: generator.gamma(1.5, 1.0, shape), 1.5, 1.5),
     "exponential": _Column(lambda shape, generator: generator.exponential(1.0, shape), 1.0, 1.0),
+    "gumbel": _Column(lambda shape, generator: generator.gumbel(size=shape), float(np.euler_gamma), pi**2 / 6),
     "poisson-0.5": _poisson(0.5),
     "poisson-20": _poisson(20.0),
     "zero-inflated": _zero_inflated(),

@@ -50,6 +50,11 @@ class _Spread:
         """Mean square of a coordinate of z around its mean, which is off the centre by sqrt(squared) in each."""
         return max(self.level - squared, 0.0)
 
+    def wider(self, squared: float) -> float:
+        """Mean square around the mean where it is more than 1, by as much as noise leaves of that (James-Stein)."""
+        more = self.around_mean(squared) - 1
+        return 1 + more - self.fuzz**2 / more if more > self.fuzz else 1.0
+
     def contradicts(self, squared: float, assumed: bool) -> bool:
         """Tell whether the rows' spread is clearly not that of the known covariance, so that errors by it are wrong.
 

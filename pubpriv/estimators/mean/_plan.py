@@ -37,8 +37,10 @@ _LENGTHS = Fraction(5, 100)
 _PURE_LENGTHS = Fraction(15, 1000)
 """The same share in a pure run, where small shares cost more (`PureDP.split`): 6% of epsilon."""
 
-_WIDER = 1.005
-"""Step 2 takes the largest clip radius whose sd is at most this many times the least: it clips other laws less."""
+_WIDER, _WIDER_ALONE = 0.005, 0.02
+"""A step takes the largest clip radius whose sd is at most this part more than the least: it clips other laws less. The
+first number is for step 2; the second, divided by the number of columns, is for both steps, where it is larger: in one
+column, all that is clipped off a skewed law is from the same side."""
 
 _MOST_UNITS = 1e18
 """The largest budget in searches: a rho or epsilon of a million."""
@@ -201,17 +203,22 @@ def _best_share(n: int, d: int, m: int, purse: Purse) -> float:
 def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search: bool = False) -> _Design:
     """Find the best radii for given budgets of both steps. A search leaves out the curvature of step 2: it is slow."""
     public = 1 / m
-    first = min(_candidates(n, d, rho_first, math.sqrt(public), curved=True), key=lambda tried: tried.variance)
+    firsts = _candidates(n, d, rho_first, math.sqrt(public), curved=True)
+    first = _widest(firsts, 0.0 if search else _WIDER_ALONE / d)
     spread = math.sqrt(public * first.variance / (public + first.variance))
     seconds = _candidates(n, d, rho_second, spread, curved=False)
-    second = min(seconds, key=lambda tried: tried.variance)
+    second = _widest(seconds, 0.0 if search else max(_WIDER, _WIDER_ALONE / d))
     if not search:
-        within = [tried for tried in seconds if tried.variance <= _WIDER**2 * second.variance]
-        second = max(within, key=lambda tried: tried.radius)
         bend = curvature(d, second.radius, spread) / second.slope**2
         second = _MeanStep(second.radius, second.slope, second.sampling + bend, second.privacy)
     move = public / (public + first.variance) / first.slope
     return _Design((first, second), move, spread, math.sqrt(combined(first, second, n, public)[1]))
+
+
+def _widest(tried: list[_MeanStep], more: float) -> _MeanStep:
+    """Choose the step with the largest radius whose sd is at most this part more than the least."""
+    least = min(each.variance for each in tried)
+    return max((each for each in tried if each.variance <= (1 + more) ** 2 * least), key=lambda each: each.radius)
 
 
 def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list[_MeanStep]:

@@ -54,7 +54,9 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     share = found.whole / plan.n
     counted, first, second = plan.of_whole(found.whole), first.over(share), second.over(share)
     if clip.gaussian:
-        result = _debiased(counted, run(_combine_means, counted, known, public, first, second))
+        whole = run(_combine_means, counted, known, public, first, second)
+        wider = clip.spread.wider(whole.distance**2 / plan.d) if options.assumed else 1.0
+        result = _debiased(counted, whole, wider)
     else:
         result = as_released(counted, known, rows if options.assumed else None, second, clip, found)
     facts = _shares(plan) | {
@@ -66,8 +68,14 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     return replace(result, warnings=(*warnings, *result.warnings), diagnostics=facts | result.diagnostics, notes=notes)
 
 
-def _debiased(plan: MeanPlan, whole: "_Combined") -> MeanResult:
-    """Turn the combined mean into a result; flag it if the mean is so far from step 2's centre that it is biased."""
+def _debiased(plan: MeanPlan, whole: "_Combined", wider: float) -> MeanResult:
+    """Turn the combined mean into a result; flag it if the mean is so far from step 2's centre that it is biased.
+
+    Args:
+        plan: of the run, for the rows without a missing value.
+        whole: the combined mean.
+        wider: mean square of a coordinate around its mean: a covariance that nobody gave may be too small.
+    """
     warning = (
         f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and "
         "the first step put it: other public rows, or another covariance, are needed; the mean may be biased"
@@ -80,7 +88,11 @@ def _debiased(plan: MeanPlan, whole: "_Combined") -> MeanResult:
         "clipping_bias": whole.bias,
     }
     return MeanResult(
-        whole.center, whole.sampling, whole.privacy, (warning,) if whole.bias > plan.error / 2 else (), facts
+        center=whole.center,
+        sampling=math.sqrt(wider) * whole.sampling,
+        privacy=whole.privacy,
+        warnings=(warning,) if whole.bias > plan.error / 2 else (),
+        diagnostics=facts,
     )
 
 

@@ -508,3 +508,19 @@ def test_a_mean_is_not_flagged_for_the_tail_of_a_variance(seed):
     assert of_both["flagged"]
     assert not of_mean["flagged"]
     assert all(of_mean["means"]["covered"])
+
+
+def test_the_variance_that_nobody_gave_is_that_of_the_rows_where_they_show_a_larger_one():
+    """Rows of variance 1.5 that 500 noisy lengths take for Gaussian ones of variance 1; one that was given is kept."""
+    generator, told = np.random.default_rng(6), []
+    for seed in range(20):
+        public, private = (math.sqrt(1.5) * generator.standard_normal((n, 1)) for n in (5, 500))
+        for covariance in ("auto", "identity"):
+            curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP("0.5"), seed)
+            found = pp.estimate_mean(public, curator, covariance=covariance)
+            if found.diagnostics["rows"].startswith("as long as Gaussian"):
+                told.append((covariance, float(found.standard_errors["mean"]["sampling"][0]) * math.sqrt(500)))
+    own, given = ([error for name, error in told if name == wanted] for wanted in ("auto", "identity"))
+    assert min(own) > 0.95
+    assert np.mean(own) > 1.1
+    assert max(given) < 1.02
