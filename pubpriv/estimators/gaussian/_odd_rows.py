@@ -28,7 +28,7 @@ ODD_WIDTHS = np.geomspace(2.0, 32.0, 17)
 CLEAR = 3.0
 """Odd rows are seen from so many sds of their count on."""
 
-_PLACES = FINE ** np.arange(-2, 26, 0.5)
+_PLACES = FINE ** np.arange(-2, 26, 0.125)
 """How far out odd rows may lie together, in radii where Gaussian rows end."""
 
 _MOST = 0.2
@@ -45,13 +45,16 @@ class OddRows:
 
     Attributes:
         seen: whether there are some for sure.
-        among: what others add to a variance of 1.
+        among: what others add to a variance of 1, on the mean of all columns.
         unsure: sd of that.
+        one_column: what such as lie together in one place may add to the variance of one column, above that mean: how
+            many they are is counted, but not on which side they lie.
     """
 
     seen: bool
     among: float = 0.0
     unsure: float = 0.0
+    one_column: float = 0.0
 
 
 def odd_rows(
@@ -75,9 +78,10 @@ def odd_rows(
         np.concatenate(each) for each in zip(_wide(edges, d, radius), _together(edges, d, radius), strict=True)
     )
     prior = np.repeat([1 / len(ODD_WIDTHS), 1 / len(_PLACES)], [len(ODD_WIDTHS), len(_PLACES)])
+    lie_together = np.arange(len(kinds)) >= len(ODD_WIDTHS)
     share = kinds[:, first:].sum(axis=1)
     possible = share > odd / (_MOST * records)
-    kinds, added, prior, share = (each[possible] for each in (kinds, added, prior, share))
+    kinds, added, prior, share, lie_together = (each[possible] for each in (kinds, added, prior, share, lie_together))
     if not len(kinds):
         return OddRows(seen=True)
     # their number is that which the counts further out agree with
@@ -94,7 +98,8 @@ def odd_rows(
     among = np.maximum(sizes, 0.0) / records * added
     mean = float(chance @ among)
     spread = float(np.sqrt(chance @ (among - mean) ** 2))
-    return OddRows(True, mean, float(np.hypot(spread, _ANOTHER_LAW * mean)))
+    one_column = (d - 1) * float(np.sqrt(chance @ (lie_together * among) ** 2))
+    return OddRows(True, mean, float(np.hypot(spread, _ANOTHER_LAW * mean)), one_column)
 
 
 def _off_inside(counts: np.ndarray, edges: np.ndarray, d: int, noise: float, records: float) -> np.ndarray:

@@ -42,6 +42,9 @@ MOST_ODD = 0.03
 """From this share of rows further out than Gaussian ones on the run is flagged: others that belong to them lie among
 the rest."""
 
+_SURER = 1.25
+"""A run is flagged where odd rows that lie together may add so many times all other errors of a variance to one."""
+
 _UNLIKELY = 1e-4
 """Rows are no Gaussian's where so bad a fit is less likely than this."""
 
@@ -139,11 +142,31 @@ def debiased(
     errors = standard_errors(measured, fitted, preconditioner.m)
     errors["covariance"]["privacy"] = np.hypot(errors["covariance"]["privacy"], unsure * np.array(fitted.covariance))
     if fit.odd.seen:
-        variances = np.diag(np.array(fitted.covariance))
         errors["mean"]["clipping"] = np.zeros(d)
-        errors["covariance"]["clipping"] = fit.odd.unsure * np.sqrt(np.outer(variances, variances))
-    good = measured.converged and enough and odd < max(MOST_ODD * n, CLEAR * sd) and fit.gaussian
+        errors["covariance"]["clipping"] = _unsure_by(fit.odd, fitted)
+    one_sided = _one_sided(fit.odd, errors, fitted)
+    warnings.extend(one_sided)
+    good = measured.converged and enough and odd < max(MOST_ODD * n, CLEAR * sd) and fit.gaussian and not one_sided
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
+
+
+def _unsure_by(odd: OddRows, fitted: Fitted) -> np.ndarray:
+    """Give what is not known (d, d) of what odd rows add to a covariance where they lie among the others."""
+    sds = np.sqrt(np.diag(np.array(fitted.covariance)))
+    return np.asarray(math.hypot(odd.unsure, odd.one_column / math.sqrt(len(sds))) * np.outer(sds, sds))
+
+
+def _one_sided(odd: OddRows, errors: dict[str, Any], fitted: Fitted) -> tuple[str, ...]:
+    """Say whether odd rows that lie together may move a column by clearly more than all other errors."""
+    parts = (np.diag(errors["covariance"][part]) for part in ("sampling", "privacy"))
+    others = np.hypot(*parts) / np.diag(np.array(fitted.covariance))
+    if odd.one_column <= _SURER * float(np.median(others)):
+        return ()
+    warning = (
+        "odd rows that lie together are among the others, too: the variance of one column may be too large by up to "
+        f"{odd.one_column:.1%}, and its mean off"
+    )
+    return (warning,)
 
 
 def _rescaled(size: Size, measured: Measured, fitted: Fitted, fit: BulkFit) -> tuple[Fitted, float]:

@@ -32,6 +32,11 @@ def far(edges, d):
     return np.eye(len(edges) + 1)[np.searchsorted(edges, 20.0)]
 
 
+def near(edges, d):
+    """Half of them in the last bin where Gaussian rows lie, half in the next."""
+    return np.eye(len(edges) + 1)[[BINS_INSIDE, BINS_INSIDE + 1]].mean(axis=0)
+
+
 @pytest.mark.parametrize("width", [4.0, 8.0, 15.0])
 def test_wide_rows_among_the_others_add_what_their_width_says(width):
     """Hand-made: 2% of them, of which the clip leaves min(|x|, 4)^2, less than a Gaussian row has being put back."""
@@ -69,3 +74,21 @@ def test_the_bulk_is_that_of_clean_rows():
     assert found.covariance[0, 0] == pytest.approx(1.0, abs=0.025)
     errors = found.standard_errors["covariance"]
     assert 0.005 < errors["clipping"][0][0] < 0.03
+
+
+@pytest.mark.parametrize(("place", "flagged"), [(8.0, True), (20.0, False)])
+def test_rows_that_lie_together_at_the_edge_of_the_others_are_told(place, flagged):
+    """One in a hundred of five columns: at 8 sds some lie among the others, in a column that lengths do not show."""
+    generator = np.random.default_rng(4)
+    rows = generator.normal(size=(100_000, 5))
+    private = rows + np.outer(generator.random(len(rows)) < 0.01, [place, 0, 0, 0, 0])
+    found = pp.estimate_gaussian(rows[:30], pp.Curator.simulation(private, "zcdp:0.5", seed=2), target="gaussian")
+    assert found.converged is not flagged
+    assert any("lie together" in warning for warning in found.diagnostics["warnings"]) is flagged
+
+
+def test_only_rows_that_lie_together_may_be_of_one_column():
+    """Wide ones add to all columns alike; and one column leaves nothing open."""
+    assert read(wide(4.0), 0.02, d=5).one_column < 1e-3 * read(wide(4.0), 0.02, d=5).among
+    assert read(near, 0.01).one_column == 0.0
+    assert read(near, 0.01, d=5).one_column > 3 * read(near, 0.01, d=5).among > 0
