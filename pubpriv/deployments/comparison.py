@@ -69,7 +69,7 @@ def others(public: pp.PublicTable, private: np.ndarray, k: int, seed: int) -> tu
 
 
 def scored(estimate: pp.MixtureEstimate, models: tuple[Mixture, Mixture], held_out: np.ndarray) -> Comparison:
-    """Score `estimate` and two `others` on rows (t, d), each with the released background, if there is one.
+    """Score `estimate` and two other `models` on rows (t, d), each with the released background, if there is one.
 
     Else the few rows that belong to no component would decide.
     """

@@ -42,8 +42,8 @@ MOST_ODD = 0.03
 """From this share of rows further out than Gaussian ones on the run is flagged: others that belong to them lie among
 the rest."""
 
-_SURER = 1.25
-"""A run is flagged where odd rows that lie together may add so many times all other errors of a variance to one."""
+SURER = 1.25
+"""A run is flagged where what was not measured may move a number by so many times all its other errors."""
 
 _UNLIKELY = 1e-4
 """Rows are no Gaussian's where so bad a fit is less likely than this."""
@@ -160,7 +160,7 @@ def _one_sided(odd: OddRows, errors: dict[str, Any], fitted: Fitted) -> tuple[st
     """Say whether odd rows that lie together may move a column by clearly more than all other errors."""
     parts = (np.diag(errors["covariance"][part]) for part in ("sampling", "privacy"))
     others = np.hypot(*parts) / np.diag(np.array(fitted.covariance))
-    if odd.one_column <= _SURER * float(np.median(others)):
+    if odd.one_column <= SURER * float(np.median(others)):
         return ()
     warning = (
         "odd rows that lie together are among the others, too: the variance of one column may be too large by up to "

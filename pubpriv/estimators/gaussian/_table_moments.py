@@ -86,6 +86,15 @@ class Outside:
         whole, sd = self.tail.beyond + self.tail.beyond_sd, self.tail.beyond_sd
         return np.asarray(self.shape * math.hypot(sd, self.uneven * whole))
 
+    def most_of(self, colour: np.ndarray) -> np.ndarray:
+        """Shares (d,) of the columns in what lies beyond, each as much larger than expected as columns may be uneven.
+
+        Args:
+            colour: (d, d) matrix from w to the columns; rows are columns.
+        """
+        shares = np.maximum(np.einsum("ij,jk,ik->i", colour, self.shape, colour), 0.0)
+        return np.asarray(shares * (1 + self.uneven))
+
 
 def read_outside(known: CoreRead) -> Outside:
     """Read what lies beyond the core.
@@ -176,14 +185,13 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
 
 
 def fourth_of_columns(
-    outside: Outside, core: np.ndarray, fourths: Fourths, where: Cut, matrix: np.ndarray, n: float
+    outside: Outside, core: np.ndarray, fourths: Fourths, where: Cut, matrix: np.ndarray
 ) -> np.ndarray:
-    """Compute E z^4 (d,) of the columns, z in the units of `column_scales`, for the sampling errors of their variances.
+    """Compute E z^4 (d,) of the columns, z in the units of `column_scales`, within what second moments permit.
 
     For rows w of a shell, near <= |w| <= far, and second moments s_j of z: E z^4 is at most far^2 s_j, because |z_j| <=
     |w|, and at least near^2 s_j^2 / trace, by Cauchy and Schwarz, because there are at most trace / near^2 rows. What
-    lies beyond the last shell is that of the rows' law, of which each column may have somewhat more than expected. What
-    most tables lack is added as the square by which their variances are too small: an error like that of sampling.
+    lies beyond the last shell is that of the rows' law, as far out as tables have rows.
     """
     colour = np.linalg.inv(matrix) / column_scales(matrix)[:, None]
     ends = np.array([*where.edges, where.radii[-1]])
@@ -201,9 +209,8 @@ def fourth_of_columns(
         weight = spread**2 / (spread**2 + fourths.sds[k] ** 2)
         total = total + np.clip(guess + weight * (np.array(fourths.values[k]) - guess), least, most)
     tail = outside.tail
-    shares = np.maximum(np.einsum("ij,jk,ik->i", colour, outside.shape, colour), 0.0) * (1 + outside.uneven)
     further = max(float(ends[tail.last]) ** 2 * tail.beyond, tail.law.fourth)
-    return np.asarray(total + shares * further + n * (shares * tail.law.unseen) ** 2)
+    return np.asarray(total + outside.most_of(colour) * further)
 
 
 def error_parts(
@@ -226,7 +233,9 @@ def error_parts(
     """
     colour, scales = np.linalg.inv(matrix), column_scales(matrix)
     own = np.diag(covariance)
-    variance = np.maximum(fourth - (own / scales**2) ** 2, 0.05 * (own / scales**2) ** 2) * scales**4 / n
+    lacking = outside.most_of(colour / scales[:, None]) * outside.tail.law.unseen
+    squares = fourth + n * lacking**2  # most variances are too small by what most tables lack: an error of sampling
+    variance = np.maximum(squares - (own / scales**2) ** 2, 0.05 * (own / scales**2) ** 2) * scales**4 / n
     ratio = np.sqrt(variance * n / (2 * own**2))
     # short tails reduce the error of a product of two columns only as far as the columns are the same
     shared = covariance**2 / np.outer(own, own)

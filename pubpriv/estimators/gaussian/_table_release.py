@@ -17,7 +17,7 @@ from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments,
 from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._results import standard_errors
+from pubpriv.estimators.gaussian._results import SURER, standard_errors
 from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import Cut, Fourths, Histogram
 from pubpriv.estimators.gaussian._table_moments import error_parts, fourth_of_columns, lost_entries, read_outside
@@ -28,7 +28,7 @@ from pubpriv.estimators.steps import step
 _LOUD = 0.45
 """The noise is as large as the estimate if its largest eigenvalue is this share of the average variance of w."""
 
-_SURER, _MATTERS, _VAGUE = 1.25, 0.08, 0.5
+_MATTERS, _VAGUE = 0.08, 0.5
 """A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of the
 variance (for a mean: of a standard deviation); or if all errors of a variance together exceed VAGUE of it: its
 intervals hold, but they say little."""
@@ -90,7 +90,7 @@ class Table:
         else:
             sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
             clipping, units = np.sqrt(np.maximum(clipping**2 - np.square(self.seldom), 0.0)), variances
-        more = (clipping > _SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * units)
+        more = (clipping > SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * units)
         return self.endless or self.boundless or bool(more.any())
 
     @property
@@ -226,7 +226,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
                 covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
                 covariance[index, index] = _FAINT**2
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
-        fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix, n)
+        fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
         if core.tail is not None:
             around = colour @ core.around @ colour.T

@@ -81,7 +81,8 @@ def test_power_tails_are_continued(fall):
 def test_the_law_of_a_power_tail_goes_on_where_its_table_ends(fall):
     """What tables have beyond the last shell that counts, and what most of them lack, to within a factor of three."""
     lengths = 200 * MIDDLES[0] / N * fall ** np.arange(40)
-    middles, all_rows = 25.0 * 2.25 ** np.arange(40), lengths * N / (25.0 * 2.25 ** np.arange(40))
+    middles = MIDDLES[0] * 2.25 ** np.arange(40)
+    all_rows = lengths * N / middles
     rows = np.where(all_rows[:12] > 0.5, all_rows[:12], 0.0)
     found = read_tail(shells(rows), before(fall), False, N)
     there = all_rows[::-1].cumsum()[::-1] > 0.3
