@@ -114,7 +114,7 @@ def _warnings(
 def _units(groups: Groups, regime: str, more: bool) -> np.ndarray | None:
     """Give the units (groups, d) from which floors of components are computed; None: those of the whole table."""
     if groups.inside:
-        return groups.units_inside()
+        return np.array(groups.inside_units)
     return None if more or regime == Regime.OVERLAPPING else np.array(groups.units)
 
 

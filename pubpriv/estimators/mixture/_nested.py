@@ -33,7 +33,7 @@ def nested_start(groups: Groups, n_components: int) -> FlooredStart | None:
     if not groups.inside:
         return None
     points, labels = np.array(groups.points), np.array(groups.inside)
-    units = groups.units_inside()
+    units = np.array(groups.inside_units)
     found = allocate([points[labels == group] / unit for group, unit in enumerate(units)], n_components)
     if found is None:
         return None

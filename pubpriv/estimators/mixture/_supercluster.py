@@ -59,6 +59,7 @@ class Groups:
             spread over a step in such columns, so that a value that many rows share does not look like a cluster.
         inside: group of each point if some group lies inside another; (): none does.
         counted: component of each point if all columns are counts and identify it; (): they do not.
+        inside_units: as `units`, of the groups in `inside`; (): none lies inside another.
     """
 
     points: tuple[tuple[float, ...], ...]
@@ -69,6 +70,7 @@ class Groups:
     steps: tuple[float, ...] = (0.0,)  # for stored groups of runs that are older than this field
     inside: tuple[int, ...] = ()
     counted: tuple[int, ...] = ()
+    inside_units: tuple[tuple[float, ...], ...] = ()
 
     @property
     def count(self) -> int:
@@ -101,12 +103,8 @@ class Groups:
 
     def flat_floors(self, k: int) -> tuple[tuple[float, ...], ...]:
         """Give covariance floors (k, d) of k components that may belong to any group, or lie inside another."""
-        least = self.units_inside().min(axis=0) if self.inside else np.ones(len(self.points[0]))
+        least = np.array(self.inside_units).min(axis=0) if self.inside else np.ones(len(self.points[0]))
         return (tuple((FLOOR * least**2).tolist()),) * k
-
-    def units_inside(self) -> np.ndarray:
-        """Give scales (groups, d) of the groups in `inside`."""
-        return _units(np.array(self.points), np.array(self.inside))
 
     def partition(self, scaling: Scaling) -> NearestPoint | Everything:
         """Make the partition by the group of the nearest public point."""
@@ -121,13 +119,14 @@ class Groups:
 def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
     """Find groups of public rows, and whether components overlap; one group if the tree finds more than k."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
-    labels = scale_groups(rows, n_components)
-    units, inside = _units(rows, labels), nested_groups(rows, n_components)
+    values = _thinned(public.rows, _MOST_POINTS)
+    labels, inside = scale_groups(rows, n_components), nested_groups(rows, n_components)
+    units = _units(rows, values, labels)
     # in units that the distance between components inflates, components that lie apart in one column look close; but
     # from a cluster on one value of a column with few values, everything looks far
     tight = units if steps.any() else tight_units(rows, labels, units, n_components)
     separation = _separation(rows, labels, tight, n_components)
-    counted = count_clusters(_thinned(public.rows, _MOST_POINTS), n_components)
+    counted = count_clusters(values, n_components)
     return Groups(
         row_tuples(rows),
         tuple(labels.tolist()),
@@ -137,6 +136,7 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
         tuple(steps.tolist()),
         () if inside is None else tuple(inside.tolist()),
         () if counted is None else tuple(counted.tolist()),
+        () if inside is None else row_tuples(_units(rows, values, inside)),
     )
 
 
@@ -154,17 +154,27 @@ def _thinned(rows: np.ndarray, most: int) -> np.ndarray:
     return rows[:: -(-len(rows) // most)]
 
 
-def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Compute column standard deviations inside each group; groups of under five points use the pooled ones."""
+def _units(rows: np.ndarray, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Compute column standard deviations inside each group; groups of under five points use the pooled ones.
+
+    So do columns in which all rows of a group share one value: they were spread over a typical step of the column,
+    which for a value that is far from all others says nothing.
+
+    Args:
+        rows: (m, d), spread over steps.
+        values: (m, d), the rows as they are.
+        labels: (m,), groups.
+    """
     count = labels.max() + 1
     if count == 1:
         return np.ones((1, rows.shape[1]))
     own = np.array([rows[labels == group].std(axis=0) for group in range(count)])
+    varying = np.array([np.ptp(values[labels == group], axis=0) > 0 for group in range(count)])
     sizes = np.bincount(labels, minlength=count)[:, None]
     pooled = np.sqrt((sizes * own**2).sum(axis=0) / len(rows))
     # the spread of equal rows is rounding error; in standard coordinates no real spread is that small
     pooled = np.where(pooled > _POINTLIKE, pooled, 1.0)
-    return np.where((own > _POINTLIKE) & (sizes >= 5), own, pooled)
+    return np.where((own > _POINTLIKE) & (sizes >= 5) & varying, own, pooled)
 
 
 def _separation(rows: np.ndarray, labels: np.ndarray, units: np.ndarray, k: int) -> float | None:

@@ -159,3 +159,15 @@ def test_a_component_inside_another_is_found_where_nobody_said_how_many_there_ar
     assert np.abs(estimate.weights - [0.6, 0.4]).max() < 0.03
     assert np.sqrt(np.diag(estimate.covariances[1])) == pytest.approx(0.03 * np.ones(10), rel=0.1)
     assert max(estimate.diagnostics["covariance_floor"]) < 1e-4
+
+
+def test_a_value_that_all_rows_of_a_group_share_is_no_scale():
+    """Half of the costs are zero, and neighbouring ones differ by little: a group of zeros is not that narrow."""
+    rows, own = clusters((1.0, 1.0), at(0, 1e4), each=40)
+    costs = np.random.default_rng(1).choice(5 + 1e-4 * np.arange(20) ** 2, size=len(rows))
+    rows[:, 5] = np.where(own == 0, 0.0, costs)
+    public = PublicTable.open(rows)
+    groups = supercluster(public, precondition(public), 2)
+    zeros = groups.labels[0]
+    assert 0 < groups.steps[5] < 1e-3
+    assert groups.units[zeros][5] == pytest.approx(groups.units[1 - zeros][5] / np.sqrt(2), rel=0.01)
