@@ -18,9 +18,9 @@ from pubpriv.estimators.gaussian._learner import Fitted, Measured
 from pubpriv.estimators.gaussian._odd_rows import ODD_WIDTHS, SCALES, odd_rows, tolerant_weights
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import MOST_ODD, BulkFit
+from pubpriv.estimators.gaussian._rounding import lattice_shift, rounding_kept
 from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, count_lengths
 from pubpriv.estimators.gaussian.count_laws import drawn_counts
-from pubpriv.estimators.gaussian.tail_belief import lattice_shift, rounding_kept
 from pubpriv.estimators.steps import Execution, step
 
 _LIKELIER = 3.0

@@ -12,7 +12,9 @@ import numpy as np
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators._lengths import gaussian_shares, length_quantile
+from pubpriv.estimators.gaussian._far_columns import FarColumns
 from pubpriv.estimators.gaussian._public_shape import PublicShape
+from pubpriv.estimators.gaussian._rounding import lattice_shift
 from pubpriv.estimators.gaussian._shells import (
     BINS_INSIDE,
     FINE,
@@ -25,7 +27,7 @@ from pubpriv.estimators.gaussian._shells import (
     middle_squares,
 )
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.gaussian.tail_belief import believe, best_radius, lattice_shift
+from pubpriv.estimators.gaussian.tail_belief import believe, best_radius
 from pubpriv.estimators.steps import step
 
 _CORE = 0.9
@@ -34,8 +36,9 @@ _CORE = 0.9
 _FEWEST_SHELLS = 2
 """Least number of shells beyond the core."""
 
-_SCALE, _SCALES = 0.5, 101
-"""The histogram is compared with a Gaussian at SCALES scales, up to a factor of exp(SCALE) either way."""
+_SCALES, _TRIED = (0.5, 0.01, 0.0005), 101
+"""The histogram is compared with a Gaussian at TRIED scales, up to a factor of exp(0.5) either way; then about the best
+at finer ones, twice: many lengths of many columns determine their scale to one in thousands."""
 
 _UNLIKE, _HEAVY = 3.5, 2.9
 """Rows are not Gaussian if chi-square, or the weighted excess in the tail, exceeds this many standard deviations."""
@@ -61,7 +64,14 @@ to a variance; with fewer private rows the result would only be that there are t
 
 @step(title="cut into shells")
 def cut(
-    histogram: Histogram, frame: Frame, records: float, rho: float, may_be_gaussian: bool, shape: PublicShape
+    histogram: Histogram,
+    frame: Frame,
+    records: float,
+    rho: float,
+    may_be_gaussian: bool,
+    shape: PublicShape,
+    far: FarColumns | None = None,
+    accuracy: float = 0.0,
 ) -> Cut:
     """Choose the end of the core, its clip radius, and the shells beyond it.
 
@@ -72,6 +82,8 @@ def cut(
         rho: rho of the second moment in the last release, see `final_rho`.
         may_be_gaussian: False if the shape of a Gaussian must not be used.
         shape: shape of the public rows.
+        far: rows that columns take far out; None: not asked.
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
     """
     d, edges = frame.dimension, np.array(histogram.edges)
     shift = np.zeros(len(edges) + 1)
@@ -84,7 +96,8 @@ def cut(
         unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
     first, believed = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
     if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
-        believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape)
+        odds = 0.0 if far is None else far.log_odds(frame, records, scale, accuracy, shape)
+        believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape, odds)
     if believed is not None and (believed[0][0] > _DOUBTED or not shape.counts):
         most = float(edges[first]) / scale
         least = min(best_moment_radius(int(records), d, rho), most)
@@ -150,14 +163,17 @@ def _against_gaussian(histogram: Histogram, d: int, records: float, shift: np.nd
         shift: correction of the shares of bins, see `lattice_shift`.
     """
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
-    scales = np.exp(np.linspace(-_SCALE, _SCALE, _SCALES))
-    expected = records * np.maximum(gaussian_shares(edges, d, scales) + shift, 0.0)
-    variances = histogram.sd**2 + expected
-    distances = ((counts - expected) ** 2 / variances).sum(axis=1)
-    best = int(np.argmin(distances))
+    scale = 1.0
+    for width in _SCALES:
+        scales = scale * np.exp(np.linspace(-width, width, _TRIED))
+        expected = records * np.maximum(gaussian_shares(edges, d, scales) + shift, 0.0)
+        variances = histogram.sd**2 + expected
+        distances = ((counts - expected) ** 2 / variances).sum(axis=1)
+        best = int(np.argmin(distances))
+        scale = float(scales[best])
     freedom = len(counts) - 1
     middles = np.append(middle_squares(np.insert(edges, 0, 0.0)), edges[-1] ** 2)
-    begin = (length_quantile(d, _INSIDE) * scales[best]) ** 2
+    begin = (length_quantile(d, _INSIDE) * scale) ** 2
     weights = np.where(middles > begin, np.minimum(middles - begin, 8 * d), 0.0)
     off = float(weights @ (counts - expected[best])) / math.sqrt(float(weights**2 @ variances[best]))
-    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off, float(scales[best])
+    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off, scale

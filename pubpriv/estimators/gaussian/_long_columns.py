@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from pubpriv.estimators.gaussian._shells import FAR_OUT
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
 from pubpriv.estimators.gaussian.tail_laws import (
     HEAVY,
@@ -33,8 +34,14 @@ _FURTHEST, _WIDEST = 80.0, 6.0
 _OFF = np.linspace(-0.4, 0.4, 9)
 """Trial values of the mean of a column of few rows, and of the logarithm of its scale: all are equally likely."""
 
+STRETCHED = np.linspace(1.0, 1.12, 5)
+"""Scales of a long column in w, where its clipped rows are standard: all are equally likely."""
+
 _MOST_ROWS = 500
 """Most public rows that are compared with the laws, evenly spaced; more would not change a weight."""
+
+_UNDOUBTED = 300.0
+"""Logarithms of odds beyond this make no difference."""
 
 _LEAST = 0.2
 """Least share of a variance that clipping is taken to leave."""
@@ -56,6 +63,11 @@ class _Column:
     weights: np.ndarray
     freedom: float
     log: float
+
+    def beyond(self, ends: np.ndarray) -> np.ndarray:
+        """Compute the shares beyond each of `ends` on either side."""
+        below = np.cumsum(self.weights) - self.weights / 2
+        return np.asarray(1 - np.interp(ends, self.values, below) + np.interp(-ends, self.values, below))
 
     def log_density(self, z: np.ndarray) -> np.ndarray:
         """Compute the log density at each of `z`, up to a constant that all laws share."""
@@ -79,12 +91,14 @@ class LongColumn:
         tables: (5, lengths) means over the rows that are no longer than each of `LENGTHS`: for the long column its
             square, its square over the squared length, and itself over the length; for another column the first two.
         sums: (lengths,) means of the long column itself over the same rows.
+        far: shares of rows that the long column takes beyond `FAR_OUT`, at each scale that it may have in w.
     """
 
     excess: float
     lengths: TailLaw
     tables: np.ndarray
     sums: np.ndarray
+    far: np.ndarray
 
     def factors(self, d: int, radius: float, end: float, all_rows: bool) -> tuple[float, float]:
         """Compute the ratios of true variances of the long and of another column to those debiased for a Gaussian.
@@ -149,6 +163,7 @@ def _among(d: int, column: _Column) -> LongColumn:
     chances = np.exp(logs - logs.max())
     own, rest = (each.ravel() for each in np.broadcast_arrays(column.values[:, None], lengths**2))
     weights, squares = np.outer(column.weights, chances / chances.sum()).ravel(), own**2 + rest
+    far = column.beyond(FAR_OUT / STRETCHED)
     order = np.argsort(squares)
     own, rest, weights, squares = own[order], rest[order] / (d - 1), weights[order], np.maximum(squares[order], 1e-12)
     ends = np.searchsorted(squares, LENGTHS**2, side="right")
@@ -157,7 +172,27 @@ def _among(d: int, column: _Column) -> LongColumn:
         column.excess / d, 0.0, len(own), sums_before(ends, weights), sums_before(ends, weights * squares) / d
     )
     tabled = np.array([sums_before(ends, weights * each) for each in tables])
-    return LongColumn(column.excess, law, tabled, sums_before(ends, weights * own))
+    return LongColumn(column.excess, law, tabled, sums_before(ends, weights * own), far)
+
+
+def long_chances(apart: np.ndarray, by_lengths: np.ndarray) -> tuple[float, np.ndarray]:
+    """Compute the probabilities that no column is long, and (d, laws) that a column is long by each law.
+
+    Columns are long independently of each other, but for the lengths, which are as likely whether one or several are.
+
+    Args:
+        apart: (d, laws) log odds of each law for each column, by all but the lengths.
+        by_lengths: (laws,) logarithms of how much likelier each makes the lengths than all laws without long columns.
+    """
+    either = np.logaddexp.reduce(apart, axis=1)  # that a column is long, by any law
+    none = math.exp(-min(float(np.logaddexp(0.0, either).sum()), _UNDOUBTED))
+    lengths = np.exp(np.clip(by_lengths, -_UNDOUBTED, _UNDOUBTED))
+    shares = np.exp(apart - either[:, None])
+    likelier = shares @ lengths
+    own = np.exp(apart - np.logaddexp(0.0, either)[:, None]) * lengths
+    weights = np.exp(either - np.logaddexp.reduce(either))
+    overall = none + float(weights @ likelier) * (1 - none)
+    return none / overall, own / (none + likelier * (1 - none))[:, None]
 
 
 def column_odds(rows: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
-from pubpriv.estimators.gaussian._shells import Cut, blank_cut, fourth_question, histogram_question
+from pubpriv.estimators.gaussian._shells import Cut, blank_cut, far_question, fourth_question, histogram_question
 from pubpriv.estimators.gaussian._whole import count_question
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -56,6 +56,14 @@ _HISTOGRAM_SHARES, _FOURTH_SHARE = (Fraction(5, 100), Fraction(20, 100)), Fracti
 _TELLING = 0.0063
 """The histogram gets more than its least share if the noise of a bin exceeds this share of n d: few rows of few columns
 hardly distinguish one tail from another."""
+
+_FAR_NOISE, _FAR_SHARE, _FAR_LEAST = 0.002, Fraction(3, 100), Fraction(1, 1000)
+"""The rows that columns take far out are counted with noise of this share of all rows, about a quarter of what a long
+column has more than others, for at most and at least these shares of the budget; ..."""
+
+_FAR_WORTH = 5
+"""... not where this would take so many times the most: noise would hide all but very long columns, which lengths show.
+"""
 
 _CHECK_SHARE = Fraction(2, 100)
 """Share of the histogram in the budget if it only tests whether the rows are Gaussian."""
@@ -104,6 +112,7 @@ class TablePlan(LearnerPlan):
         count: ask for the number of whole rows.
         scales: asks for the scales of the degenerate columns, in order; None where the user gave it.
         fourth: ask for the fourth moments of the columns.
+        far: ask for the rows that each column takes far out; None: that would tell nothing.
         may_be_gaussian: whether the release may use a Gaussian's shape to restore what clipping lost.
         of_mean: whether only the mean is reported.
     """
@@ -113,6 +122,7 @@ class TablePlan(LearnerPlan):
     count: Ask
     scales: tuple[Ask | None, ...]
     fourth: Ask
+    far: Ask | None
     may_be_gaussian: bool
     of_mean: bool = False
 
@@ -176,7 +186,8 @@ def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
 def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool = False) -> TablePlan:
     """Make the plan of the target `moments` or `auto`.
 
-    Both ask the same questions; where only the mean is reported, the last one tells more of that.
+    `auto` may ask one more, how far out columns take rows. Where only the mean is reported, the last one tells more of
+    that.
 
     Args:
         purse: purse of the run.
@@ -186,6 +197,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
         of_mean: whether only the mean is reported.
     """
     d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
+    may_be_gaussian = target == "auto" and not layout.degenerate  # degenerate columns are not Gaussian
     shares: dict[str, tuple[Fraction, Blank]] = {}
     if regular:
         shares = _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular))
@@ -195,6 +207,8 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
     frame, blank = Frame((0.0,) * d), blank_cut()
     shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
+    if may_be_gaussian and d > 1 and (far := _far_share(n, purse)):
+        shares["far"] = far, partial(far_question, frame)
     shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
     last = partial(shells_question, frame, blank, counted=_COUNTED, of_mean=of_mean)
     asks = _split_with_final(purse, shares, last)
@@ -206,7 +220,8 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
         scales=tuple(asks.get(_scale_name(column.index)) for column in layout.degenerate),
         histogram=asks["histogram"],
         fourth=asks["fourth"],
-        may_be_gaussian=target == "auto" and not layout.degenerate,  # degenerate columns are not Gaussian
+        far=asks.get("far"),
+        may_be_gaussian=may_be_gaussian,
         of_mean=of_mean,
     )
 
@@ -215,6 +230,17 @@ def _histogram_share(n: int, d: int, rho: float) -> Fraction:
     """Compute the share of the histogram of |w|."""
     least, most = _HISTOGRAM_SHARES
     return min(most, max(least, Fraction(1 / (rho * (_TELLING * n * d) ** 2)).limit_denominator(1000)))
+
+
+def _far_share(n: int, purse: Purse) -> Fraction:
+    """Compute the share of the rows that columns take far out; 0: not asked.
+
+    A pure run is not asked: radial noise grows with the number of counts.
+    """
+    wanted = Fraction(1 / (purse.rho * (_FAR_NOISE * n) ** 2)).limit_denominator(1000)
+    if purse.radial or wanted > _FAR_WORTH * _FAR_SHARE:
+        return Fraction(0)
+    return min(_FAR_SHARE, max(_FAR_LEAST, wanted))
 
 
 def _scale_name(index: int) -> str:

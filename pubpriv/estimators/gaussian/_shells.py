@@ -20,7 +20,7 @@ from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, FourthMoments
 from pubpriv.data.questions.radial import bounding_sd
-from pubpriv.data.regions import Shells
+from pubpriv.data.regions import NearestPoint, Shells
 from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import step
@@ -44,6 +44,11 @@ BINS_INSIDE, _BINS_OUTSIDE = 10, 28
 _ROWS_BEYOND, _ROOM = 0.1, 1.12
 """Gaussian rows end at ROOM times the radius that ROWS_BEYOND rows of n exceed. ROOM allows for a scale that is a
 little off, because rows beyond are measured separately and the core's debiasing does not expect them there."""
+
+
+FAR_OUT = 3.0
+"""A column takes a row far out beyond this many standard deviations: Gaussian ones do one row in four hundred, one of t
+with five degrees of freedom four times as many, and the difference shows best about here beside noise."""
 
 
 @public_value
@@ -108,6 +113,19 @@ def histogram_edges(n: float, d: int) -> tuple[float, ...]:
 def histogram_question(frame: Frame, n: float, ask: Ask) -> Counts:
     """Ask how many rows have |w| in each bin."""
     return Counts.priced(Shells(frame, histogram_edges(n, frame.dimension)), ask.price)
+
+
+def far_question(frame: Frame, ask: Ask) -> Counts:
+    """Ask how many rows are further out than `FAR_OUT` in each column, each row for the column that it is furthest in.
+
+    A row is nearer to a point on a column's axis, at twice that distance, than to the middle if it is beyond, and among
+    such points nearest to that of its furthest column. The first count is of all other rows.
+    """
+    d = frame.dimension
+    at = 2 * FAR_OUT * np.eye(d)
+    points = ((0.0,) * d, *row_tuples(at), *row_tuples(-at))
+    groups = (0, *range(1, d + 1), *range(1, d + 1))
+    return Counts.priced(NearestPoint(_column_frame(frame), points, groups), ask.price)
 
 
 @step(title="histogram of lengths", private=True)

@@ -18,6 +18,7 @@ from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import Layout
+from pubpriv.estimators.gaussian._far_columns import count_far
 from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
 from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, feasible, table_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
@@ -55,12 +56,13 @@ def estimate_table(
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
     histogram = run(count_lengths, frame, records, plan.histogram)
+    far = None if plan.far is None else run(count_far, frame, plan.far)
+    accuracy = 0.0 if position is None else position.accuracy
     shape = run(public_shape, rows, plan.may_be_gaussian)
     rho = final_rho(plan.theta(d), plan.final.rho)
-    where = run(cut, histogram, frame, records, rho, plan.may_be_gaussian, shape)
+    where = run(cut, histogram, frame, records, rho, plan.may_be_gaussian, shape, far, accuracy)
     fourths = run(fourth_moments, frame, where, records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
-    accuracy = 0.0 if position is None else position.accuracy
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)
     table = run(measure_shells, known, plan.final, of_mean)
     feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)

@@ -8,21 +8,20 @@ of them being wrong, are the error of clipping.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from pubpriv.data.codec import Matrix, row_tuples
-from pubpriv.data.frames import Frame
-from pubpriv.estimators._even_rows import even_chances, shuffled_columns
-from pubpriv.estimators._lattice import rounded
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._learner import Fitted
-from pubpriv.estimators.gaussian._long_columns import long_columns
+from pubpriv.estimators.gaussian._long_columns import long_chances, long_columns
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shells import Cut, Histogram
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants, variance_error
-from pubpriv.estimators.gaussian.tail_laws import SCALES, TailLaw, log_mean, tail_laws
+from pubpriv.estimators.gaussian.tail_laws import TailLaw, log_mean_over_scales, tail_laws
 
 _GAUSSIAN = 0.4
 """Prior weight of the Gaussian; symmetric laws and skewed ones share the rest, half of it each."""
@@ -54,9 +53,6 @@ _RADII = 16
 _PAID = 1.04
 """Factor to which noise may raise the mean square error of all variances for the sake of a column that may be long."""
 
-_DRAWN = 200_000
-"""Number of cells of the rows that represent a Gaussian on a lattice; at most 100,000 rows."""
-
 _Errors = dict[str, dict[str, np.ndarray]]
 """Standard errors of mean (d,) and covariance (d, d), by source."""
 
@@ -66,61 +62,19 @@ def public_odds(odds: tuple[float, ...] | Matrix) -> np.ndarray:
     return np.asarray(np.clip(np.array(odds or (0.0,)), -_AGAINST, _FOR))
 
 
-def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: float) -> np.ndarray:
-    """Compute what rounding adds to the shares (len(edges) + 1,) of Gaussian rows of this scale between `edges`.
-
-    Values on a lattice fill some bins of lengths and leave others empty. Rows are drawn, evenly in each column, and
-    counted before and after they are rounded as the public rows are.
-    """
-    d, steps = frame.dimension, np.array(shape.steps)
-    if not steps.any():
-        return np.zeros(len(edges) + 1)
-    drawn = scale * _drawn(d)
-    center, matrix = frame.dense()
-    moved = (rounded(center + drawn @ np.linalg.inv(matrix).T, np.array(shape.origin), steps) - center) @ matrix.T
-    found = [np.searchsorted(edges, np.linalg.norm(rows, axis=1)) for rows in (moved, drawn)]
-    after, before = (np.bincount(bins, minlength=len(edges) + 1) for bins in found)
-    return np.asarray((after - before) / len(drawn))
-
-
-def rounding_kept(frame: Frame, covariance: np.ndarray, shape: PublicShape, radius: float) -> float:
-    """Compute by what part rounding makes the mean square larger that a clip leaves Gaussian rows of this covariance.
-
-    A clip between two values of a lattice takes more from rows, or less, than from Gaussian ones of the same variance.
-
-    Args:
-        frame: map to w, by which rows are clipped.
-        covariance: of rounded rows, (d, d).
-        shape: of the public rows, with the lattices of the columns.
-        radius: of the clip.
-    """
-    steps = np.array(shape.steps)
-    if not steps.any():
-        return 0.0
-    unrounded = covariance - np.diag(steps**2) / 12
-    if np.linalg.eigvalsh(unrounded).min() <= 0:
-        return 0.0
-    drawn, (center, matrix) = _drawn(frame.dimension), frame.dense()
-    before = drawn @ np.linalg.cholesky(unrounded).T
-    after = rounded(center + before, np.array(shape.origin), steps) - center
-    of_lattice, of_gaussian = (
-        float(np.minimum(((rows @ matrix.T) ** 2).sum(axis=1), radius**2).mean())
-        for rows in (after, drawn @ np.linalg.cholesky(covariance).T)
-    )
-    return of_lattice / of_gaussian - 1
-
-
-def _drawn(d: int) -> np.ndarray:
-    """Draw standard Gaussian rows (count, d), evenly in each column, always the same."""
-    from scipy.special import ndtri
-
-    return shuffled_columns(ndtri(even_chances(max(min(_DRAWN // d, 100_000), 1000))), d, seed=d)
-
-
 def believe(
-    histogram: Histogram, d: int, n: float, bins: int, shift: np.ndarray, shape: PublicShape
+    histogram: Histogram,
+    d: int,
+    n: float,
+    bins: int,
+    shift: np.ndarray,
+    shape: PublicShape,
+    far: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` for each column; their sum is 1.
+    """Compute the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` for each column.
+
+    The former are the probabilities that no column is long. Lengths show that some column is, but not how many, which
+    `far` may: so columns are long independently of each other, and lengths are as likely for several as for one.
 
     Args:
         histogram: of |w|.
@@ -129,26 +83,30 @@ def believe(
         bins: number of bins to use, from the first: rows further out are measured separately.
         shift: see `lattice_shift`.
         shape: shape of the public rows.
+        far: log odds (d, laws) of `long_columns`, or 0, from the rows that columns take far out.
     """
     laws, columns = tail_laws(d), long_columns(d)
     counts, edges = np.array(histogram.counts)[:bins], np.array(histogram.edges)
 
-    def likelihood(law: TailLaw, shares: np.ndarray) -> float:
-        expected = n * np.maximum(shares + shift, 0.0)[:, :bins]
-        variances = histogram.sd**2 + expected * (1 + n / law.rows if law.rows else 1.0)
-        return log_mean(-((counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1) / 2)
+    def likelihood(law: TailLaw, shares_at: Callable[[np.ndarray], np.ndarray]) -> float:
+        def logs_at(scales: np.ndarray) -> np.ndarray:
+            expected = n * np.maximum(shares_at(scales) + shift, 0.0)[:, :bins]
+            variances = histogram.sd**2 + expected * (1 + n / law.rows if law.rows else 1.0)
+            return np.asarray(-((counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1) / 2)
 
-    gaussian = likelihood(laws[0], gaussian_shares(edges, d, SCALES))
-    logs = np.array([gaussian, *(likelihood(law, law.shares(edges, SCALES)) for law in laws[1:])])
+        return log_mean_over_scales(logs_at)
+
+    gaussian = likelihood(laws[0], partial(gaussian_shares, edges, d))
+    logs = np.array([gaussian, *(likelihood(law, partial(law.shares, edges)) for law in laws[1:])])
     logs += np.log(prior(laws) * (1 - _LONG_COLUMN if columns else 1.0)) + public_odds(shape.odds)
-    long = np.zeros((d, len(columns)))
-    if columns:
-        long += [likelihood(law.lengths, law.lengths.shares(edges, SCALES)) for law in columns]
-        long += math.log(_LONG_COLUMN / long.size) + (public_odds(shape.column_odds) if shape.column_odds else 0.0)
-    most = max(float(logs.max()), float(long.max(initial=-math.inf)))
-    weights, own = np.exp(logs - most), np.exp(long - most)
-    total = float(weights.sum()) + float(own.sum())
-    return weights / total, own / total
+    whole = float(np.logaddexp.reduce(logs))
+    if not columns:
+        return np.exp(logs - whole), np.zeros((d, 0))
+    apart = np.full((d, len(columns)), math.log(_LONG_COLUMN / (d * len(columns)))) + far
+    apart += public_odds(shape.column_odds) if shape.column_odds else 0.0
+    lengths = np.array([likelihood(law.lengths, partial(law.lengths.shares, edges)) for law in columns])
+    none, long = long_chances(apart, lengths - whole)
+    return none * np.exp(logs - whole), long
 
 
 def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
@@ -179,7 +137,10 @@ class _Factors:
     def of(cls, values: np.ndarray, weights: np.ndarray, long: np.ndarray) -> "_Factors":
         """Make it from the weights (laws,) of `tail_laws`, and (d, laws) of `long_columns` for each column."""
         d = len(long)
-        chances = np.hstack([np.broadcast_to(weights, (d, len(weights))), long, long.sum(axis=0) - long])
+        others = long.sum(axis=0) - long
+        rest = np.maximum(1 - float(weights.sum()) - long.sum(axis=1, keepdims=True), 0.0)
+        others *= rest / np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
+        chances = np.hstack([np.broadcast_to(weights, (d, len(weights))), long, others])
         return cls(values, chances, long.shape[1])
 
     @property

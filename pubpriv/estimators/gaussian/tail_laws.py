@@ -7,6 +7,7 @@ squared lengths. Public: no private row is read here.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -31,8 +32,13 @@ _SETTLES, _PASSES = 0.98, 8
 """Clipped means are computed for rows clipped to the length that this share of Gaussian rows does not exceed, in this
 many passes."""
 
+_SCALE_STEP = 0.02
 SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
-"""Scales at which a law is compared with rows or their histogram; all are equally likely."""
+"""Scales at which a law is compared with rows or their histogram, one such step apart; all are equally likely."""
+
+_FINER, _PARTS = 2, 20
+"""Steps are divided so many times into so many parts about the best scale: the lengths of 100,000 rows of 20 columns
+determine it to one in two thousand."""
 
 LENGTHS = np.exp(np.linspace(math.log(0.02), math.log(200.0), 900))
 """Lengths at which a law is tabulated."""
@@ -173,6 +179,20 @@ def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
         *(_gamma_column(excess, chances) for excess in _SKEWED),
         *(_lognormal_column(sd, chances) for sd in LOGS),
     ]
+
+
+def log_mean_over_scales(logs_at: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Compute the logarithm of the mean likelihood over equally likely scales, given its logarithm at some of them.
+
+    Where one of `SCALES` has nearly all of it, the sum is too large or too small, and is taken over finer ones.
+    """
+    scales, step, means = SCALES, _SCALE_STEP, []
+    for _ in range(_FINER + 1):
+        logs = logs_at(scales)
+        means.append(float(np.logaddexp.reduce(logs)) + math.log(step / _SCALE_STEP / len(SCALES)))
+        scales = scales[logs.argmax()] * np.exp(step * np.linspace(-1, 1, 2 * _PARTS + 1))
+        step /= _PARTS
+    return max(means)
 
 
 def log_mean(logs: np.ndarray) -> float:
