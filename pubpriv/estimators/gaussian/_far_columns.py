@@ -1,9 +1,4 @@
-"""How many rows each column takes far out: evidence of one long column among Gaussian ones.
-
-Lengths of rows hardly show such a column among many, and clipping takes more from its variance than all other errors.
-So each row is counted for the column in which it is furthest out, if that is beyond `FAR_OUT`, and each column is
-compared with the others: what these have beyond a Gaussian's rows is no sign of a single long one.
-"""
+"""The rows that each column of a single Gaussian takes far out, and what they tell of long columns."""
 
 import math
 from dataclasses import dataclass
@@ -13,14 +8,12 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.estimators._far_out import FAR_OUT, gaussian_tails, long_column_odds
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian._long_columns import STRETCHED, long_columns
+from pubpriv.estimators.gaussian._long_columns import long_columns
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._shells import FAR_OUT, column_scales, far_question
+from pubpriv.estimators.gaussian._shells import column_scales, far_question
 from pubpriv.estimators.steps import step
-
-_OF_MEDIAN = math.pi / 2
-"""Variance of the median of many numbers over that of their mean."""
 
 
 @public_value
@@ -46,23 +39,13 @@ class FarColumns:
             accuracy: how far the rounds are expected to have left w from standard; see `Position`.
             shape: of the public rows, with the lattices of the columns.
         """
-        d, ends = frame.dimension, _ends(frame, shape) / scale
-        shares, steep = _gaussian_tails(ends)
+        d = frame.dimension
+        shares, steep = (each.sum(axis=1) for each in gaussian_tails(_ends(frame, shape) / scale))
         relative = accuracy / math.sqrt(2 * d * (d + 1))  # sd of a column's scale, if all entries err alike
         variances = self.sd**2 + n * shares + (n * steep * relative) ** 2
-        more = np.array(self.counts) - n * shares
-        others = [float(np.median(np.delete(more, column))) for column in range(d)]
-        more -= np.maximum(others, 0.0)
-        variances += _OF_MEDIAN * (variances.sum() - variances) / (d - 1) ** 2
-        usual = float(_gaussian_tails(np.full((1, 2), FAR_OUT))[0][0])
-
-        def likelihood(expected: np.ndarray) -> np.ndarray:
-            whole = variances[:, None] + np.maximum(expected, 0.0)
-            return np.asarray(-((more[:, None] - expected) ** 2 / whole + np.log(whole)) / 2)
-
-        laws = [likelihood(n * (law.far - usual)) for law in long_columns(d)]
-        means = np.logaddexp.reduce(np.stack(laws, axis=1), axis=2) - math.log(len(STRETCHED))
-        return np.asarray(means - likelihood(np.zeros(1)))
+        usual = 2 * float(gaussian_tails(np.array(FAR_OUT))[0])
+        added = n * (np.stack([law.far for law in long_columns(d)]) - usual)
+        return long_column_odds(np.array(self.counts), n * shares, variances, np.repeat(added[:, :, None], d, axis=2))
 
 
 @step(title="columns far out", private=True)
@@ -97,11 +80,3 @@ def _ends(frame: Frame, shape: PublicShape) -> np.ndarray:
         first = (np.floor(from_origin / step_of) + 1) * step_of
         ends[spaced, side] += (first - from_origin - step_of / 2) / own
     return ends
-
-
-def _gaussian_tails(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute (shares (d,) of Gaussian rows beyond the ends (d, 2), their slopes in the logarithm of the scale)."""
-    from scipy.special import ndtr
-
-    density = np.exp(-(ends**2) / 2) / math.sqrt(2 * math.pi)
-    return ndtr(-ends).sum(axis=1), (ends * density).sum(axis=1)

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from pubpriv.estimators.gaussian._shells import FAR_OUT
+from pubpriv.estimators._far_out import FAR_OUT
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
 from pubpriv.estimators.gaussian.tail_laws import (
     HEAVY,
@@ -34,7 +34,7 @@ _FURTHEST, _WIDEST = 80.0, 6.0
 _OFF = np.linspace(-0.4, 0.4, 9)
 """Trial values of the mean of a column of few rows, and of the logarithm of its scale: all are equally likely."""
 
-STRETCHED = np.linspace(1.0, 1.12, 5)
+_STRETCHED = np.linspace(1.0, 1.12, 5)
 """Scales of a long column in w, where its clipped rows are standard: all are equally likely."""
 
 _MOST_ROWS = 500
@@ -163,7 +163,7 @@ def _among(d: int, column: _Column) -> LongColumn:
     chances = np.exp(logs - logs.max())
     own, rest = (each.ravel() for each in np.broadcast_arrays(column.values[:, None], lengths**2))
     weights, squares = np.outer(column.weights, chances / chances.sum()).ravel(), own**2 + rest
-    far = column.beyond(FAR_OUT / STRETCHED)
+    far = column.beyond(FAR_OUT / _STRETCHED)
     order = np.argsort(squares)
     own, rest, weights, squares = own[order], rest[order] / (d - 1), weights[order], np.maximum(squares[order], 1e-12)
     ends = np.searchsorted(squares, LENGTHS**2, side="right")

@@ -19,6 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.regions import Everything, Shells
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators._far_out import far_share
 from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
@@ -56,14 +57,6 @@ _HISTOGRAM_SHARES, _FOURTH_SHARE = (Fraction(5, 100), Fraction(20, 100)), Fracti
 _TELLING = 0.0063
 """The histogram gets more than its least share if the noise of a bin exceeds this share of n d: few rows of few columns
 hardly distinguish one tail from another."""
-
-_FAR_NOISE, _FAR_SHARE, _FAR_LEAST = 0.002, Fraction(3, 100), Fraction(1, 1000)
-"""The rows that columns take far out are counted with noise of this share of all rows, about a quarter of what a long
-column has more than others, for at most and at least these shares of the budget; ..."""
-
-_FAR_WORTH = 5
-"""... not where this would take so many times the most: noise would hide all but very long columns, which lengths show.
-"""
 
 _CHECK_SHARE = Fraction(2, 100)
 """Share of the histogram in the budget if it only tests whether the rows are Gaussian."""
@@ -207,7 +200,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
     frame, blank = Frame((0.0,) * d), blank_cut()
     shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
-    if may_be_gaussian and d > 1 and (far := _far_share(n, purse)):
+    if may_be_gaussian and (far := far_share(n, d, purse)):
         shares["far"] = far, partial(far_question, frame)
     shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
     last = partial(shells_question, frame, blank, counted=_COUNTED, of_mean=of_mean)
@@ -230,17 +223,6 @@ def _histogram_share(n: int, d: int, rho: float) -> Fraction:
     """Compute the share of the histogram of |w|."""
     least, most = _HISTOGRAM_SHARES
     return min(most, max(least, Fraction(1 / (rho * (_TELLING * n * d) ** 2)).limit_denominator(1000)))
-
-
-def _far_share(n: int, purse: Purse) -> Fraction:
-    """Compute the share of the rows that columns take far out; 0: not asked.
-
-    A pure run is not asked: radial noise grows with the number of counts.
-    """
-    wanted = Fraction(1 / (purse.rho * (_FAR_NOISE * n) ** 2)).limit_denominator(1000)
-    if purse.radial or wanted > _FAR_WORTH * _FAR_SHARE:
-        return Fraction(0)
-    return min(_FAR_SHARE, max(_FAR_LEAST, wanted))
 
 
 def _scale_name(index: int) -> str:

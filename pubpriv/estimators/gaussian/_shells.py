@@ -21,6 +21,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, FourthMoments
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import NearestPoint, Shells
+from pubpriv.estimators._far_out import FAR_OUT
 from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import step
@@ -44,11 +45,6 @@ BINS_INSIDE, _BINS_OUTSIDE = 10, 28
 _ROWS_BEYOND, _ROOM = 0.1, 1.12
 """Gaussian rows end at ROOM times the radius that ROWS_BEYOND rows of n exceed. ROOM allows for a scale that is a
 little off, because rows beyond are measured separately and the core's debiasing does not expect them there."""
-
-
-FAR_OUT = 3.0
-"""A column takes a row far out beyond this many standard deviations: Gaussian ones do one row in four hundred, one of t
-with five degrees of freedom four times as many, and the difference shows best about here beside noise."""
 
 
 @public_value

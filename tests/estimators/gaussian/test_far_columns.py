@@ -9,13 +9,14 @@ from scipy.stats import norm
 import pubpriv as pp
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View
+from pubpriv.estimators._far_out import FAR_OUT
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._far_columns import FarColumns
 from pubpriv.estimators.gaussian._long_columns import long_chances, long_columns
 from pubpriv.estimators.gaussian._plan import table_plan
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._shells import FAR_OUT, far_question
+from pubpriv.estimators.gaussian._shells import far_question
 from pubpriv.privacy.budgets import Purse
 
 D, N, SD = 6, 20_000.0, 10.0
@@ -101,7 +102,7 @@ def test_two_columns_may_both_be_long():
         (10**7, 20, "auto", "zcdp", False, Fraction(1, 1000)),
         (2_500, 3, "auto", "zcdp", False, Fraction(3, 100)),
         (500, 3, "auto", "zcdp", False, None),
-        (5_000, 1, "auto", "zcdp", False, None),
+        (5_000, 2, "auto", "zcdp", False, None),
         (5_000, 20, "moments", "zcdp", False, None),
         (5_000, 20, "auto", "zcdp", True, None),
         (50_000, 3, "auto", "pure", False, None),
