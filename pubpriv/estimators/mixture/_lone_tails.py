@@ -11,9 +11,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from pubpriv.estimators._far_out import FAR_OUT
 from pubpriv.estimators._lattice import lattices
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tabulated, tailed_columns
 from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._far_points import furthest
 from pubpriv.estimators.mixture.scaling import Scaling
 
 _CHANCES = (*np.geomspace(1e-6, 0.01, 30), *np.linspace(0.01, 0.99, 150)[1:-1], *(1 - np.geomspace(0.01, 1e-6, 30)))
@@ -48,6 +50,7 @@ class LoneTail:
         place: its mean minus the one that the round measures, in its standard deviations.
         sampling: relative sampling variance of its variance, divided by a Gaussian column's.
         odds: (bins,) log of the shares of the column's values in bins, minus the log of a Gaussian column's.
+        far: share of rows that the column takes far out, in the sds that the round measures, and not beyond the end.
     """
 
     law: TailLaw
@@ -55,6 +58,7 @@ class LoneTail:
     place: float
     sampling: float
     odds: np.ndarray
+    far: float
 
 
 @lru_cache(maxsize=16)
@@ -138,7 +142,9 @@ class _Scan:
         shares = (np.maximum(_shares(own, self.weights), _HARDLY) for own in (values, self.plain))
         odds = np.subtract(*(np.log(own) for own in shares))
         sampling = self._sampling(width * column, place) / self._sampling(self.plain, 0.0)
-        return LoneTail(law, width**2, place / width, max(sampling, 1.0), odds)
+        lies = np.abs(values)
+        far = float(self.weights[(lies > FAR_OUT) & (lies < furthest(self.d, self.end))].sum())
+        return LoneTail(law, width**2, place / width, max(sampling, 1.0), odds, far)
 
     def _sampling(self, values: np.ndarray, place: float) -> float:
         """Compute the relative sampling variance of a variance, times the rows of a component; see `sampling_by`."""

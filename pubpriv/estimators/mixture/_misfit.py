@@ -21,7 +21,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.arithmetic import row_by_row
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.questions import JointCounts
+from pubpriv.data.questions import Counts, JointCounts
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
@@ -339,24 +339,24 @@ def counted(
     question = JointCounts.priced(partitions, ask.price)
     # what a model predicts is public, so it is worked out while the charge is written
     with kept_threads(1) as beside:
-        shares = beside.submit(_shares, question, model, public)
+        shares = beside.submit(predicted_shares, question, model, public)
         answer = curator.release(question, ask.label)
     asked, sd = answer.question, bounding_sd(answer.question, "count")
     # a resumed run answers the question that was paid for
-    share = shares.result() if asked.partitions == question.partitions else _shares(asked, model, public)
+    share = shares.result() if asked.partitions == question.partitions else predicted_shares(asked, model, public)
     rows = whole_rows(curator.size, answer.values["count"], sd, float(share.sum()))
     seen, predicted = asked.split(answer.values["count"]), asked.split(rows * share)
     clumped = curator.size.widening**2
     return [Counted(*each, sd, rows, clumped) for each in zip(asked.partitions, seen, predicted, strict=True)]
 
 
-def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
+def predicted_shares(question: Counts | JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
     """Share of the rows of a model in each region, by rows that are drawn from it, half of them in each thread."""
     with kept_threads(2) as threads:
         return np.asarray(sum(threads.map(partial(_drawn_counts, question, model, public), range(2))) / DRAWN)
 
 
-def _drawn_counts(question: JointCounts, model: Mixture, public: np.ndarray, seed: int) -> np.ndarray:
+def _drawn_counts(question: Counts | JointCounts, model: Mixture, public: np.ndarray, seed: int) -> np.ndarray:
     """Counts of half of the drawn rows."""
     drawn = drawn_rows(model, public, DRAWN // 2, seed)
     blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, len(drawn), _BLOCK))

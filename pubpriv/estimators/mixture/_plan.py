@@ -17,7 +17,9 @@ from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, JointCounts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
+from pubpriv.estimators._far_out import far_share
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
+from pubpriv.estimators.mixture._far_points import far_blank
 from pubpriv.estimators.mixture._fit_regions import shells_about, shells_along, shells_inside
 from pubpriv.estimators.mixture._outside import cut, hides_many, outside_end
 from pubpriv.estimators.mixture._supercluster import Regime
@@ -38,6 +40,10 @@ from pubpriv.privacy.budgets import Purse
 _GUARD = Fraction(4, 100)
 _FIT = Fraction(2, 100)
 """Shares of the score that guards the public model, and of the two kinds of counts that test the fit."""
+
+_FAR_COLUMNS = 400
+"""Rows that columns take far out are counted in at most so many of all components: more would take longer than rounds.
+"""
 
 _PCA = Fraction(8, 100)
 _SEARCH = Fraction(6, 100)
@@ -85,6 +91,7 @@ class MixturePlan(Plan):
         guard: chooses between the private and the public model.
         coverage: questions before clustering, planned or asked; see `coverage_questions`.
         fit: tests whether the released model fits.
+        far: counts rows by the column that takes them far out; None: that would tell nothing.
         pca: finds private subspaces; None: not asked.
         search: asks whether there are `most` components, one fewer, and so on down to two.
         subspace, space: locate components; None: not asked.
@@ -104,6 +111,7 @@ class MixturePlan(Plan):
     guard: Ask
     coverage: tuple[Ask, ...]
     fit: Ask
+    far: Ask | None
     pca: Ask | None
     search: tuple[Ask, ...]
     subspace: Ask | None
@@ -162,6 +170,9 @@ class MixturePlan(Plan):
         """
         blanks = Blanks(d, k, covariance_type, n)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
+        far = far_share(n, d, purse) if covariance_type != "spherical" and k * d <= _FAR_COLUMNS else Fraction(0)
+        if far:
+            before["far"] = far, far_blank(blanks.frame, k)
         if regime == Regime.OVERLAPPING:
             shares = _overlapping(worth_of(purse, blanks.round, CROWD), n / k, blanks, before)
         else:
@@ -180,6 +191,7 @@ class MixturePlan(Plan):
             guard=asks["guard"],
             coverage=tuple(asks[name] for name in coverage),
             fit=asks["fit"],
+            far=asks.get("far"),
             pca=asks.get("pca"),
             search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1))
             if regime != Regime.OVERLAPPING

@@ -53,6 +53,7 @@ class Seen:
         n: private rows.
         clumped: by how much more counts vary by sampling than those of independent rows.
         columns: (d, bins) values of public rows by column, see `seen_in_columns`.
+        far: (lone laws, d) log odds by the rows that columns take far out; 0: not counted.
     """
 
     counts: TailCounts
@@ -63,6 +64,7 @@ class Seen:
     n: int
     clumped: float
     columns: np.ndarray
+    far: np.ndarray | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class TailBelief:
         scales: (laws, kinds) at which components hold what they were seen to hold.
         sampling: (laws, kinds) variances of a variance by sampling, over a Gaussian's.
         lone: laws of a tail of one column.
-        whose: (lone laws, d) chances of the columns to be that one.
+        whose: (lone laws, d) chances of the columns to be that one, or one of several.
         crowds: of odd rows in components.
     """
 
@@ -97,11 +99,13 @@ class TailBelief:
         scales, logs, public, sampling = np.stack([_weighed(law, odd, seen) for law in laws], axis=1)
         odds = np.clip(public - public[0, 0], -_AT_MOST, _AT_MOST)
         own = np.reshape([seen.columns @ each.odds for each in lone], (len(lone), seen.drawn.d))
-        whose = np.exp(np.clip(own, -_AT_MOST, _AT_MOST))
+        own = np.clip(own, -_AT_MOST, _AT_MOST)
         # of one column its values show more than lengths of rows
-        odds[len(alike) :] = np.clip(odds[0] + np.log(whose.mean(axis=1))[:, None], -_AT_MOST, _AT_MOST)
-        chances = np.exp(logs - logs.max() + odds) * _prior(alike, len(lone))[:, None] * odd.prior
-        whose = whose / whose.sum(axis=1, keepdims=True)
+        (public_lone, _), (all_lone, whose) = _of_columns(own), _of_columns(own + seen.far)
+        odds[len(alike) :] = np.clip(odds[0] + public_lone[:, None], -_AT_MOST, _AT_MOST)
+        odds[len(alike) :] += (all_lone - public_lone)[:, None]
+        logs = logs + odds
+        chances = np.exp(logs - logs.max()) * _prior(alike, len(lone))[:, None] * odd.prior
         return cls(laws, odd, chances / chances.sum(), scales, sampling / sampling[0, 0], lone, whose, crowds)
 
     @property
@@ -273,6 +277,19 @@ def _error_that_holds(wanted: float, chances: np.ndarray, off: np.ndarray, sds: 
         held = float(chances @ (upper - lower))
         low, high = (error, high) if held < wanted else (low, error)
     return high
+
+
+def _of_columns(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Combine the log odds (laws, d) of columns to be long, of which one or several are.
+
+    Returns:
+        Log odds (laws,) that some are, which are 0 where nothing is known of any column; and the chances (laws, d) of
+        each, if some are.
+    """
+    own = odds + np.log(2 ** (1 / odds.shape[1]) - 1)
+    either = np.logaddexp(0.0, own)
+    some = either.sum(axis=1)
+    return some + np.log(-np.expm1(-some)), np.exp(own - either) / -np.expm1(-some)[:, None]
 
 
 def _prior(laws: tuple[TailLaw, ...], lone: int) -> np.ndarray:

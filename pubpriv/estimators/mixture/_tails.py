@@ -29,6 +29,7 @@ from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._crowds import Crowds
+from pubpriv.estimators.mixture._far_rows import FarRows
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._lone_tails import lone_tails, seen_in_columns
 from pubpriv.estimators.mixture._misfit import Fit
@@ -57,7 +58,14 @@ _MISTAKEN = 0.3
 @step(title="tails of components")
 @one_thread
 def read_tails(
-    scaling: Scaling, public: PublicTable, last: Round, fit: Fit, kind: str, n: int, clumped: float
+    scaling: Scaling,
+    public: PublicTable,
+    last: Round,
+    fit: Fit,
+    kind: str,
+    n: int,
+    clumped: float,
+    far: FarRows | None = None,
 ) -> Tails | None:
     """Weigh what the tails of components may be; None where they are Gaussian and noise could not hide others.
 
@@ -69,11 +77,13 @@ def read_tails(
         kind: of the covariances of the round.
         n: private rows.
         clumped: by how much more counts vary by sampling than those of independent rows.
+        far: rows that columns take far out; None: not counted.
     """
     d, k, outside = len(scaling.location), len(last.counts), last.outside
     counts = TailCounts.of(last, fit)
     seen, hidden = outside is not None and outside.seen, fit.tested and max(fit.limits) > _COULD_HIDE
-    if not (seen or hidden or _doubtful(counts, np.array(fit.predicted), d, n, clumped)):
+    long = far is not None and far.doubtful
+    if not (seen or hidden or long or _doubtful(counts, np.array(fit.predicted), d, n, clumped)):
         return None
     radius, gaussian = last.radius, tail_laws(d)[0]
     drawn = DrawnRows.of(scaling, public.rows, last, counts, radius, len(fit.inner[0]))
@@ -93,7 +103,9 @@ def read_tails(
         crowds = crowds_to_sides(scaling, public.rows, last, fit, drawn, odd, clumped)
     else:
         crowds = Crowds.of(scaling, last, fit, drawn, odd, counts.beyond, n, clumped)
-    belief = TailBelief.of(Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns), odd, crowds, lone)
+    taken_far = 0.0 if far is None else far.log_odds(d, lone, counts.end)
+    found = Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns, taken_far)
+    belief = TailBelief.of(found, odd, crowds, lone)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out. What is believed, and not counted in, is an error
     all_odd = seen and belief.of_odd_rows > _LIKELIER

@@ -21,6 +21,7 @@ from pubpriv.estimators.mixture._choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._course import Course, choose_course, survey
 from pubpriv.estimators.mixture._facts import diagnostics, verdict_of
+from pubpriv.estimators.mixture._far_rows import count_far
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._measuring import measure_components
 from pubpriv.estimators.mixture._misfit import Fit, check_fit
@@ -179,8 +180,12 @@ def _judged(
     loud = noise if guard.clear else (0.0,) * len(noise)
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
     if guard.clear and scene.counts(chosen) is None:
-        clumped = run.curator.size.widening**2
-        last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, shape.kind, round(fit.rows), clumped))
+        far = None
+        # along which directions one may be long, columns do not say where all is measured in others
+        if plan.far is not None and last.outside is not None and not scaling.shape:
+            far = run(count_far, scaling, scene.rows, last, last.outside.end, plan.far)
+        told = shape.kind, round(fit.rows), run.curator.size.widening**2, far
+        last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, *told))
         chosen = replace(chosen, means=last.mixture.means, covariances=last.mixture.covariances)
     return _Judged(chosen, fallback, guard, fit, last)
 
