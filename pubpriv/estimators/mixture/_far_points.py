@@ -20,7 +20,7 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
-_APART = 3.3
+_APART = 2.5
 """Sds of another component, along the line to a point, that must lie between its middle and the region of the point."""
 
 _ABOUT = 1.0
@@ -37,14 +37,13 @@ class FarRegions:
     """The regions of columns.
 
     Attributes:
-        partition: region 0 for rows that no column takes far out, then one for each of the columns.
-        columns: in order; others have no point that is free of other components.
-        sides: (columns,) share of the components, on either side, that a region is of.
+        partition: region 0 for rows that no column takes far out, then one for each column.
+        sides: (d,) share of the components, on either side, that a region tells of; 0: no point of this column is free
+            of other components, and all are there.
     """
 
     partition: NearestPoint
-    columns: tuple[int, ...]
-    sides: tuple[float, ...]
+    sides: np.ndarray
 
     @classmethod
     def of(cls, scaling: Scaling, mixture: Mixture, end: float) -> "FarRegions":
@@ -53,18 +52,16 @@ class FarRegions:
         k, d = means.shape
         units = np.sqrt(np.einsum("k,kii->i", weights, covariances))
         middles, spreads = means / units, covariances / np.outer(units, units)
-        sds = np.sqrt(np.einsum("kii->ki", spreads))
-        outer = furthest(d, end)
-        used = np.zeros((k, d, 2), dtype=bool)
+        sds, outer = np.sqrt(np.einsum("kii->ki", spreads)), furthest(d, end)
+        free = np.zeros((k, d, 2), dtype=bool)
         if outer > FAR_OUT + _ABOUT:
             for j, column, side in np.ndindex(k, d, 2):
                 point = middles[j].copy()
                 point[column] += (1 - 2 * side) * (FAR_OUT + _ABOUT) * sds[j, column]
-                used[j, column, side] = _free(point, np.delete(middles, j, axis=0), np.delete(spreads, j, axis=0))
+                free[j, column, side] = _free(point, np.delete(middles, j, axis=0), np.delete(spreads, j, axis=0))
         frame = scaling.frame(np.zeros(d), np.diag(1 / units))
-        sides = np.einsum("k,kcs->c", weights, used) / 2
-        columns = tuple(np.flatnonzero(sides).tolist())
-        return cls(_partition(frame, middles, sds, outer, used), columns, tuple(sides[list(columns)].tolist()))
+        used = free | ~np.asarray(free.any(axis=(0, 2)))[:, None]  # the question is the same whatever is free
+        return cls(_partition(frame, middles, sds, outer, used), np.einsum("k,kcs->c", weights, free) / 2)
 
 
 def _free(point: np.ndarray, others: np.ndarray, spreads: np.ndarray) -> bool:
@@ -88,13 +85,13 @@ def _partition(frame: Frame, middles: np.ndarray, sds: np.ndarray, outer: float,
     points, owners = [tuple(middle) for middle in middles.tolist()], [-1] * len(middles)
     for j, column, side in zip(*np.nonzero(used), strict=True):
         beyond = FAR_OUT + _ABOUT
-        for at, owner in ((FAR_OUT - _ABOUT, -1), (beyond, int(column)), (2 * outer - beyond, -1)):
+        behind = ((2 * outer - beyond, -1),) if beyond < outer < math.inf else ()
+        for at, owner in ((FAR_OUT - _ABOUT, -1), (beyond, int(column)), *behind):
             point = middles[j].copy()
             point[column] += (1 - 2 * side) * at * sds[j, column]
             points.append(tuple(point.tolist()))
             owners.append(owner)
-    groups = np.unique(owners, return_inverse=True)[1]
-    return NearestPoint(frame, tuple(points), tuple(groups.tolist()))
+    return NearestPoint(frame, tuple(points), tuple(owner + 1 for owner in owners))
 
 
 def far_blank(frame: Frame, k: int) -> Callable[[Ask], Counts]:

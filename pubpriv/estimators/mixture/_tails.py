@@ -82,7 +82,9 @@ def read_tails(
     d, k, outside = len(scaling.location), len(last.counts), last.outside
     counts = TailCounts.of(last, fit)
     seen, hidden = outside is not None and outside.seen, fit.tested and max(fit.limits) > _COULD_HIDE
-    long = far is not None and far.doubtful
+    # along which directions one may be long, columns do not say where all is measured in others
+    by_columns = not scaling.shape and kind != "spherical"
+    long = by_columns and far is not None and far.doubtful
     if not (seen or hidden or long or _doubtful(counts, np.array(fit.predicted), d, n, clumped)):
         return None
     radius, gaussian = last.radius, tail_laws(d)[0]
@@ -95,15 +97,14 @@ def read_tails(
     sampling, noise = 2 * clumped * k / n, (last.moment_sd * k / n) ** 2
     scale_sd = math.sqrt((noise + sampling) / (d * k)) / 2
     lengths, owners = measured(scaling, last, public.rows)
-    # along which directions one may be long, columns do not say where all is measured in others
-    lone = () if scaling.shape or kind == "spherical" else lone_tails(d, radius, counts.end)
+    lone = lone_tails(d, radius, counts.end) if by_columns else ()
     columns = seen_in_columns(scaling, last, public.rows, owners)
     odd = OddKinds.of(drawn, gaussian, k, counts)
     if fit.sides:
         crowds = crowds_to_sides(scaling, public.rows, last, fit, drawn, odd, clumped)
     else:
         crowds = Crowds.of(scaling, last, fit, drawn, odd, counts.beyond, n, clumped)
-    taken_far = 0.0 if far is None else far.log_odds(d, lone, counts.end)
+    taken_far = 0.0 if far is None else far.log_odds(lone)
     found = Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns, taken_far)
     belief = TailBelief.of(found, odd, crowds, lone)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not

@@ -179,11 +179,8 @@ def _judged(
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = noise if guard.clear else (0.0,) * len(noise)
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
+    far = None if plan.far is None else run(count_far, scaling, scene.rows, last, plan.far)
     if guard.clear and scene.counts(chosen) is None:
-        far = None
-        # along which directions one may be long, columns do not say where all is measured in others
-        if plan.far is not None and last.outside is not None and not scaling.shape:
-            far = run(count_far, scaling, scene.rows, last, last.outside.end, plan.far)
         told = shape.kind, round(fit.rows), run.curator.size.widening**2, far
         last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, *told))
         chosen = replace(chosen, means=last.mixture.means, covariances=last.mixture.covariances)

@@ -56,26 +56,25 @@ def test_points_that_rows_of_another_component_are_near_to_are_left_out():
     """Along the column in which components lie apart, only the sides that look away from each other are counted."""
     near, far = regions(6.0), regions(40.0)
     assert far.sides == pytest.approx((1.0,) * D)
-    assert near.columns == far.columns == tuple(range(D))
     assert near.sides == pytest.approx((0.5, *(1.0,) * (D - 1)))
 
 
 def found(counts, expected=16.0, sd=11.0):
-    return FarRows(tuple(range(D)), tuple(map(float, counts)), (expected,) * D, (sd,) * D, (float(N),) * D)
+    return FarRows(tuple(map(float, counts)), (expected,) * D, (sd,) * D, (float(N),) * D, END)
 
 
 def test_a_column_with_many_rows_far_out_is_likely_to_be_long():
     """Those of others are not, nor is any where all have as many."""
     laws = lone_tails(D, 3.5, END)
     long = found([16, 70, 16, 10, 20, 16])
-    odds = long.log_odds(D, laws, END).max(axis=0)
+    odds = long.log_odds(laws).max(axis=0)
     assert long.doubtful
     assert odds[1] > 6
     assert np.delete(odds, 1).max() < 0.5
     alike = found([60] * D)
     assert not alike.doubtful
-    assert alike.log_odds(D, laws, END).max() < 0.5
-    assert alike.log_odds(D, (), END).shape == (0, D)
+    assert alike.log_odds(laws).max() < 0.5
+    assert alike.log_odds(()).shape == (0, D)
 
 
 def test_of_columns_without_evidence_one_may_be_long():
