@@ -85,7 +85,7 @@ def _partition(frame: Frame, middles: np.ndarray, sds: np.ndarray, outer: float,
     points, owners = [tuple(middle) for middle in middles.tolist()], [-1] * len(middles)
     for j, column, side in zip(*np.nonzero(used), strict=True):
         beyond = FAR_OUT + _ABOUT
-        behind = ((2 * outer - beyond, -1),) if beyond < outer < math.inf else ()
+        behind = ((2 * outer - beyond, -1),) if beyond < outer else ()
         for at, owner in ((FAR_OUT - _ABOUT, -1), (beyond, int(column)), *behind):
             point = middles[j].copy()
             point[column] += (1 - 2 * side) * at * sds[j, column]

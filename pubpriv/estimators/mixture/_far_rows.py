@@ -24,6 +24,9 @@ from pubpriv.estimators.mixture._misfit import DRAWN, predicted_shares
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 
+_ENDLESS = 1000.0
+"""End of components that have none."""
+
 _FURTHEST = 30.0
 """No Gaussian row is further out than this."""
 
@@ -81,7 +84,7 @@ def count_far(curator: Curator, scaling: Scaling, public: PublicTable, last: Rou
 
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
-    end = math.inf if last.outside is None else last.outside.end
+    end = _ENDLESS if last.outside is None else last.outside.end
     regions = FarRegions.of(scaling, last.mixture, end)
     question = Counts.priced(regions.partition, ask.price)
     answer = curator.release(question, ask.label)

@@ -1,9 +1,13 @@
 """Rows that a column takes far out of their component: which are counted, what they tell, and when that is asked."""
 
+import json
+
 import numpy as np
 import pytest
 
+import pubpriv as pp
 from benchmarks import intervals
+from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._far_out import FAR_OUT
@@ -120,3 +124,21 @@ def test_variances_of_a_single_long_column_are_within_their_intervals():
         held += np.array(run["variances"]["covered"])[np.array(run["kinds"]) == 1].tolist()
     assert len(held) == 30
     assert sum(held) >= 27
+
+
+def test_what_is_released_of_rows_far_out_can_be_kept():
+    """Also where components have no end, since the noise of few rows hides what lies outside: as JSON, and exactly."""
+    generator = np.random.default_rng(8)
+    rows = generator.standard_normal((2_020, 4)) + 9.0 * generator.integers(2, size=(2_020, 1))
+    trial = pp.Curator.simulation(rows[20:], "zcdp:0.5", 1)
+    kept = []
+
+    def around(step, place, /, *args):
+        found = step(*args)
+        kept.append(found) if isinstance(found, FarRows) else None
+        return found
+
+    pp.estimate_mixture(rows[:20], trial, n_components=2, runner=around)
+    (found,) = kept
+    assert np.isfinite([*found.counts, *found.expected, *found.sds, *found.rows, found.end]).all()
+    assert from_json(json.loads(json.dumps(to_json(found), allow_nan=False))) == found
