@@ -24,10 +24,12 @@ class FarColumns:
     Attributes:
         counts: (d,) of the columns in which they are furthest out.
         sd: noise sd of each count.
+        clumped: by how much more counts vary by sampling than those of independent rows.
     """
 
     counts: tuple[float, ...]
     sd: float
+    clumped: float = 1.0
 
     def log_odds(self, frame: Frame, n: float, scale: float, accuracy: float, shape: PublicShape) -> np.ndarray:
         """Compute log odds (d, laws) of each of `long_columns`, for each column, against Gaussian rows.
@@ -42,7 +44,7 @@ class FarColumns:
         d = frame.dimension
         shares, steep = (each.sum(axis=1) for each in gaussian_tails(_ends(frame, shape) / scale))
         relative = accuracy / math.sqrt(2 * d * (d + 1))  # sd of a column's scale, if all entries err alike
-        variances = self.sd**2 + n * shares + (n * steep * relative) ** 2
+        variances = self.sd**2 + self.clumped * n * shares + (n * steep * relative) ** 2
         usual = 2 * float(gaussian_tails(np.array(FAR_OUT))[0])
         added = n * (np.stack([law.far for law in long_columns(d)]) - usual)
         return long_column_odds(np.array(self.counts), n * shares, variances, np.repeat(added[:, :, None], d, axis=2))
@@ -60,7 +62,8 @@ def count_far(curator: Curator, frame: Frame, ask: Ask) -> FarColumns:
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
     answer = curator.release(far_question(frame, ask), ask.label)
-    return FarColumns(tuple(answer.values["count"][1:].tolist()), float(answer.question.noise()["count"][0]))
+    counts, sd = answer.values["count"][1:].tolist(), float(answer.question.noise()["count"][0])
+    return FarColumns(tuple(counts), sd, curator.size.widening**2)
 
 
 def _ends(frame: Frame, shape: PublicShape) -> np.ndarray:

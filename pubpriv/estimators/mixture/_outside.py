@@ -123,8 +123,8 @@ class Tails:
         if sum(self.alone) > _ALONE:
             most = max(range(len(self.alone)), key=lambda j: self.alone[j])
             text += (
-                f". One column seems to have them alone: {columns[most]}, by its values in the public rows (chance "
-                f"{self.alone[most]:.2f}). Give log1p(x) of a column that is skewed"
+                f". One column seems to have them alone: {columns[most]}, by its values "
+                f"(chance {self.alone[most]:.2f}). Give log1p(x) of a column that is skewed"
             )
         return (text,)
 
