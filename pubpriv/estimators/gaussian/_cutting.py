@@ -27,7 +27,7 @@ from pubpriv.estimators.gaussian._shells import (
     middle_squares,
 )
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.gaussian.tail_belief import believe, best_radius
+from pubpriv.estimators.gaussian.tail_belief import believe, believe_far, best_radius
 from pubpriv.estimators.steps import step
 
 _CORE = 0.9
@@ -95,9 +95,9 @@ def cut(
         shift = lattice_shift(frame, shape, edges, scale)
         unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
     first, believed = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
+    odds = None if far is None else far.log_odds(frame, records, scale, accuracy, shape)
     if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
-        odds = 0.0 if far is None else far.log_odds(frame, records, scale, accuracy, shape)
-        believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape, odds)
+        believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape, 0.0 if odds is None else odds)
     if believed is not None and (believed[0][0] > _DOUBTED or not shape.counts):
         most = float(edges[first]) / scale
         least = min(best_moment_radius(int(records), d, rho), most)
@@ -109,7 +109,8 @@ def cut(
     enough = np.flatnonzero(_within(histogram, records) >= _CORE * records)
     widest = len(edges) - 2 * _FEWEST_SHELLS
     first = min(int(enough[0]) if len(enough) else widest, widest)
-    return Cut(False, 1.0, excess, tuple(edges[first::2].tolist()), _clip_radii(histogram, first, d, rho))
+    shells, radii = tuple(edges[first::2].tolist()), _clip_radii(histogram, first, d, rho)
+    return Cut(False, 1.0, excess, shells, radii, long=() if odds is None else row_tuples(believe_far(d, shape, odds)))
 
 
 def _hidden(histogram: Histogram, d: int, records: float) -> float:

@@ -175,6 +175,11 @@ def _among(d: int, column: _Column) -> LongColumn:
     return LongColumn(column.excess, law, tabled, sums_before(ends, weights * own), far)
 
 
+def squares_beyond(reach: float) -> np.ndarray:
+    """Compute what values of a long column further out than `reach` add to its variance of 1, by each law (laws,)."""
+    return np.array([each.weights @ np.where(np.abs(each.values) > reach, each.values**2, 0.0) for each in _columns()])
+
+
 def long_chances(apart: np.ndarray, by_lengths: np.ndarray) -> tuple[float, np.ndarray]:
     """Compute the probabilities that no column is long, and (d, laws) that a column is long by each law.
 

@@ -76,7 +76,8 @@ class Cut:
         edges: (shells,) outer edges of the core and of all shells but the last one, which is open.
         radii: (shells + 1,) clip radii.
         laws: weights of `tail_laws` if `gaussian`; else empty.
-        long: (d,) weights of `long_columns` for each column if `gaussian`; else empty.
+        long: (d,) weights of `long_columns` for each column; if not `gaussian`, by the rows that columns take far out;
+            empty: these were not counted.
     """
 
     gaussian: bool

@@ -14,14 +14,21 @@ from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
+from pubpriv.estimators.gaussian._long_columns import squares_beyond
 from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import SURER, standard_errors
 from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import Cut, Fourths, Histogram
-from pubpriv.estimators.gaussian._table_moments import error_parts, fourth_of_columns, lost_entries, read_outside
-from pubpriv.estimators.gaussian.tail_belief import Correction, correction
+from pubpriv.estimators.gaussian._table_moments import (
+    Outside,
+    error_parts,
+    fourth_of_columns,
+    lost_entries,
+    read_outside,
+)
+from pubpriv.estimators.gaussian.tail_belief import MISTAKEN, Correction, correction
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 
@@ -228,6 +235,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
         fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
+        fitted, errors = _with_far_tails(fitted, errors, where, outside)
         if core.tail is not None:
             around = colour @ core.around @ colour.T
             errors, seldom = core.tail.added(errors, around), core.tail.seldom * np.diag(around)
@@ -249,3 +257,26 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         boundless=outside.tail.boundless,
         seldom=tuple(seldom.tolist()),
     )
+
+
+def _with_far_tails(
+    fitted: Fitted, errors: dict[str, dict[str, np.ndarray]], where: Cut, outside: Outside
+) -> tuple[Fitted, dict[str, dict[str, np.ndarray]]]:
+    """Add what columns that are long have beyond the last shell that counts, by their laws.
+
+    The rows of a single long column are too few there for lengths to show them, and shells before it have rows that are
+    long without it.
+    """
+    if where.gaussian or not where.long:
+        return fitted, errors
+    chances, d = np.array(where.long), len(where.long)
+    reach = (*where.edges, where.radii[-1])[outside.tail.last]
+    laws = squares_beyond(math.sqrt(max(reach**2 - (d - 1), 0.0)))
+    means = chances @ laws
+    squares = chances @ laws**2 - means**2 + (MISTAKEN * means) ** 2
+    covariance = np.array(fitted.covariance)
+    variances = np.diag(covariance)
+    unsure = np.diag(np.sqrt(np.maximum(squares, 0.0)) * variances)
+    clipping = np.hypot(errors["covariance"]["clipping"], unsure)
+    more = Fitted.of(np.array(fitted.mean), covariance + np.diag(means * variances))
+    return more, errors | {"covariance": {**errors["covariance"], "clipping": clipping}}

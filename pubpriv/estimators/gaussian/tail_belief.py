@@ -102,11 +102,23 @@ def believe(
     whole = float(np.logaddexp.reduce(logs))
     if not columns:
         return np.exp(logs - whole), np.zeros((d, 0))
-    apart = np.full((d, len(columns)), math.log(_LONG_COLUMN / (d * len(columns)))) + far
-    apart += public_odds(shape.column_odds) if shape.column_odds else 0.0
+    apart = _apart(d, shape, far)
     lengths = np.array([likelihood(law.lengths, partial(law.lengths.shares, edges)) for law in columns])
     none, long = long_chances(apart, lengths - whole)
     return none * np.exp(logs - whole), long
+
+
+def believe_far(d: int, shape: PublicShape, far: np.ndarray) -> np.ndarray:
+    """Compute the weights (d, laws) of `long_columns` as `believe` does, where lengths are of no known law."""
+    apart = _apart(d, shape, far)
+    return long_chances(apart, np.zeros(apart.shape[1]))[1]
+
+
+def _apart(d: int, shape: PublicShape, far: np.ndarray | float) -> np.ndarray:
+    """Give log odds (d, laws) of `long_columns` by all but the lengths."""
+    count = len(long_columns(d))
+    apart = np.full((d, count), math.log(_LONG_COLUMN / (d * count))) + far
+    return np.asarray(apart + (public_odds(shape.column_odds) if shape.column_odds else 0.0))
 
 
 def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:

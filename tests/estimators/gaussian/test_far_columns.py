@@ -1,22 +1,27 @@
 """Rows that a column takes far out: which one is counted, what that says of long columns, and when it is asked."""
 
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import pubpriv as pp
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View
 from pubpriv.estimators._far_out import FAR_OUT
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._far_columns import FarColumns
-from pubpriv.estimators.gaussian._long_columns import long_chances, long_columns
+from pubpriv.estimators.gaussian._learner import Fitted
+from pubpriv.estimators.gaussian._long_columns import long_chances, long_columns, squares_beyond
 from pubpriv.estimators.gaussian._plan import table_plan
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._shells import far_question
+from pubpriv.estimators.gaussian._shells import Cut, far_question
+from pubpriv.estimators.gaussian._table_release import _with_far_tails
 from pubpriv.privacy.budgets import Purse
 
 D, N, SD = 6, 20_000.0, 10.0
@@ -133,3 +138,37 @@ def test_the_variance_of_a_single_long_column_is_within_its_interval():
         sds = [np.asarray(part)[0, 0] for part in found.standard_errors["covariance"].values()]
         held.append(abs(found.covariance[0, 0] - 1) <= 1.96 * np.sqrt(np.square(sds).sum()))
     assert sum(held) >= 37
+
+
+def outside(last=1):
+    """What lies outside of a core, of which so many shells count."""
+    return SimpleNamespace(tail=SimpleNamespace(last=last))
+
+
+def test_a_long_column_has_rows_beyond_the_last_shell():
+    """As many as its law has there, not known exactly; other columns, and those of Gaussian rows, have none."""
+    chances = np.zeros((D, len(long_columns(D))))
+    chances[2, 3] = 1.0
+    cut = Cut(False, 1.0, 0.0, (4.0, 6.0, 9.0), (4.0, 6.0, 9.0, 13.0), (), row_tuples(chances))
+    covariance = np.diag(np.arange(1.0, D + 1)) + 0.1
+    fitted = Fitted.of(np.zeros(D), covariance)
+    errors = {"mean": {"clipping": np.zeros(D)}, "covariance": {"sampling": covariance, "clipping": np.zeros((D, D))}}
+    found, unsure = _with_far_tails(fitted, errors, cut, outside())
+    added = np.array(found.covariance) - covariance
+    beyond = squares_beyond(np.sqrt(6.0**2 - (D - 1)))[3]
+    assert 0.02 < beyond < 0.2
+    assert added[2, 2] == pytest.approx(beyond * covariance[2, 2])
+    assert unsure["covariance"]["clipping"][2, 2] == pytest.approx(0.7 * added[2, 2])
+    added[2, 2] = 0.0
+    assert not added.any()
+    assert _with_far_tails(fitted, errors, cut, outside(2))[0].covariance[2][2] < found.covariance[2][2]
+    for other in (replace(cut, gaussian=True), replace(cut, long=())):
+        assert _with_far_tails(fitted, errors, other, outside()) == (fitted, errors)
+
+
+def test_what_lies_beyond_falls_with_the_distance():
+    """All of a variance beyond zero; less the shorter the tail."""
+    assert squares_beyond(0.0) == pytest.approx(1.0)
+    near, far = squares_beyond(4.0), squares_beyond(8.0)
+    assert (far < near).all()
+    assert (np.diff(far[:5]) > 0).all()
