@@ -140,5 +140,6 @@ def test_what_is_released_of_rows_far_out_can_be_kept():
 
     pp.estimate_mixture(rows[:20], trial, n_components=2, runner=around)
     (found,) = kept
+    assert found.end == 1000.0
     assert np.isfinite([*found.counts, *found.expected, *found.sds, *found.rows, found.end]).all()
     assert from_json(json.loads(json.dumps(to_json(found), allow_nan=False))) == found
