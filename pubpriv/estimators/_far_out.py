@@ -39,6 +39,11 @@ def far_share(n: float, d: int, purse: Purse) -> Fraction:
     return min(_MOST, max(_LEAST, wanted))
 
 
+def furthest(d: int, length: float) -> float:
+    """Tell how far out one of d columns takes rows of this length, if the others are as usual."""
+    return math.sqrt(max(length**2 - (d - 1), 0.0))
+
+
 def gaussian_tails(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute (shares of Gaussian values beyond `ends`, in sds, their slopes in the logarithm of the scale)."""
     from scipy.special import ndtr
@@ -53,7 +58,7 @@ def long_column_odds(counts: np.ndarray, usual: np.ndarray, variances: np.ndarra
         counts: (d,) released.
         usual: (d,) of Gaussian rows.
         variances: (d,) of the counts by noise, chance, and scales that are not known exactly.
-        added: (laws, scales, d) what a long column adds to its count, at equally likely scales.
+        added: (laws, scales, d), or 1 for all columns: what a long column adds to its count, at equally likely scales.
     """
     d, more = len(counts), counts - usual
     others = [float(np.median(np.delete(more, column))) for column in range(d)]

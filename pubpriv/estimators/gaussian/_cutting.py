@@ -95,9 +95,9 @@ def cut(
         shift = lattice_shift(frame, shape, edges, scale)
         unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
     first, believed = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
-    odds = None if far is None else far.log_odds(frame, records, scale, accuracy, shape)
+    odds = 0.0 if far is None else far.log_odds(frame, records, scale, accuracy, shape)
     if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
-        believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape, 0.0 if odds is None else odds)
+        believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape, odds)
     if believed is not None and (believed[0][0] > _DOUBTED or not shape.counts):
         most = float(edges[first]) / scale
         least = min(best_moment_radius(int(records), d, rho), most)
@@ -110,7 +110,7 @@ def cut(
     widest = len(edges) - 2 * _FEWEST_SHELLS
     first = min(int(enough[0]) if len(enough) else widest, widest)
     shells, radii = tuple(edges[first::2].tolist()), _clip_radii(histogram, first, d, rho)
-    return Cut(False, 1.0, excess, shells, radii, long=() if odds is None else row_tuples(believe_far(d, shape, odds)))
+    return Cut(False, 1.0, excess, shells, radii, long=() if far is None else row_tuples(believe_far(d, shape, odds)))
 
 
 def _hidden(histogram: Histogram, d: int, records: float) -> float:

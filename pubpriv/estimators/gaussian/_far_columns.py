@@ -47,7 +47,7 @@ class FarColumns:
         variances = self.sd**2 + self.clumped * n * shares + (n * steep * relative) ** 2
         usual = 2 * float(gaussian_tails(np.array(FAR_OUT))[0])
         added = n * (np.stack([law.far for law in long_columns(d)]) - usual)
-        return long_column_odds(np.array(self.counts), n * shares, variances, np.repeat(added[:, :, None], d, axis=2))
+        return long_column_odds(np.array(self.counts), n * shares, variances, added[:, :, None])
 
 
 @step(title="columns far out", private=True)

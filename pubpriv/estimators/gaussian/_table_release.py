@@ -12,6 +12,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
+from pubpriv.estimators._far_out import furthest
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
 from pubpriv.estimators.gaussian._long_columns import squares_beyond
@@ -269,9 +270,9 @@ def _with_far_tails(
     """
     if where.gaussian or not where.long:
         return fitted, errors
-    chances, d = np.array(where.long), len(where.long)
+    chances = np.array(where.long)
     reach = (*where.edges, where.radii[-1])[outside.tail.last]
-    laws = squares_beyond(math.sqrt(max(reach**2 - (d - 1), 0.0)))
+    laws = squares_beyond(furthest(len(where.long), reach))
     means = chances @ laws
     squares = chances @ laws**2 - means**2 + (MISTAKEN * means) ** 2
     covariance = np.array(fitted.covariance)

@@ -108,7 +108,7 @@ def believe(
     return none * np.exp(logs - whole), long
 
 
-def believe_far(d: int, shape: PublicShape, far: np.ndarray) -> np.ndarray:
+def believe_far(d: int, shape: PublicShape, far: np.ndarray | float) -> np.ndarray:
     """Compute the weights (d, laws) of `long_columns` as `believe` does, where lengths are of no known law."""
     apart = _apart(d, shape, far)
     return long_chances(apart, np.zeros(apart.shape[1]))[1]

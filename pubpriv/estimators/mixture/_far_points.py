@@ -6,17 +6,14 @@ side of `FAR_OUT` has the usual rows, and one far behind those that belong to no
 components' rows are near to are left out.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
-from pubpriv.estimators._far_out import FAR_OUT
-from pubpriv.estimators.asks import Ask
+from pubpriv.estimators._far_out import FAR_OUT, furthest
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
@@ -24,12 +21,8 @@ _APART = 2.5
 """Sds of another component, along the line to a point, that must lie between its middle and the region of the point."""
 
 _ABOUT = 1.0
-"""Points lie so many sds before and beyond `FAR_OUT`; components must end further out than these."""
-
-
-def furthest(d: int, end: float) -> float:
-    """Tell how far out one of d columns takes rows of this length, if the others are as usual."""
-    return math.sqrt(max(end**2 - (d - 1), 0.0))
+_BEYOND = FAR_OUT + _ABOUT
+"""Points lie so many sds before and beyond `FAR_OUT`; components must end further out than the latter."""
 
 
 @dataclass(frozen=True)
@@ -54,22 +47,32 @@ class FarRegions:
         middles, spreads = means / units, covariances / np.outer(units, units)
         sds, outer = np.sqrt(np.einsum("kii->ki", spreads)), furthest(d, end)
         free = np.zeros((k, d, 2), dtype=bool)
-        if outer > FAR_OUT + _ABOUT:
-            for j, column, side in np.ndindex(k, d, 2):
-                point = middles[j].copy()
-                point[column] += (1 - 2 * side) * (FAR_OUT + _ABOUT) * sds[j, column]
-                free[j, column, side] = _free(point, np.delete(middles, j, axis=0), np.delete(spreads, j, axis=0))
+        if outer > _BEYOND:
+            points, others = _along(middles, sds, _BEYOND), ~np.eye(k, dtype=bool)
+            free = np.array([_free(points[j], middles[others[j]], spreads[others[j]]) for j in range(k)])
         frame = scaling.frame(np.zeros(d), np.diag(1 / units))
         used = free | ~np.asarray(free.any(axis=(0, 2)))[:, None]  # the question is the same whatever is free
         return cls(_partition(frame, middles, sds, outer, used), np.einsum("k,kcs->c", weights, free) / 2)
 
 
-def _free(point: np.ndarray, others: np.ndarray, spreads: np.ndarray) -> bool:
-    """Tell whether hardly a row of other components, of these middles and covariances, is nearest to a point."""
-    lines = point - others
-    squares = (lines**2).sum(axis=1)
-    along = np.einsum("ki,kij,kj->k", lines, spreads, lines) / np.maximum(squares, 1e-300)
-    return bool((squares / 4 >= _APART**2 * along).all())
+def _along(middles: np.ndarray, sds: np.ndarray, at: float) -> np.ndarray:
+    """Give the points (k, d, 2, d) so many sds to either side of the middles (k, d), along each column."""
+    steps = at * sds[:, :, None] * np.eye(middles.shape[1])
+    return np.asarray(middles[:, None, None] + np.stack([steps, -steps], axis=2))
+
+
+def _free(points: np.ndarray, others: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """Tell of points (d, 2, d) whether hardly a row of other components, of these middles and covariances, is nearest.
+
+    Args:
+        points: along the columns of a component.
+        others: (components, d).
+        spreads: (components, d, d).
+    """
+    lines = points[:, :, None] - others
+    squares = (lines**2).sum(axis=3)
+    along = np.einsum("cski,kij,cskj->csk", lines, spreads, lines) / np.maximum(squares, 1e-300)
+    return np.asarray((squares / 4 >= _APART**2 * along).all(axis=2))
 
 
 def _partition(frame: Frame, middles: np.ndarray, sds: np.ndarray, outer: float, used: np.ndarray) -> NearestPoint:
@@ -82,21 +85,16 @@ def _partition(frame: Frame, middles: np.ndarray, sds: np.ndarray, outer: float,
         outer: rows further out, in sds, are among the others.
         used: (k, d, 2) on which side of which component there is a region.
     """
-    points, owners = [tuple(middle) for middle in middles.tolist()], [-1] * len(middles)
-    for j, column, side in zip(*np.nonzero(used), strict=True):
-        beyond = FAR_OUT + _ABOUT
-        behind = ((2 * outer - beyond, -1),) if beyond < outer else ()
-        for at, owner in ((FAR_OUT - _ABOUT, -1), (beyond, int(column)), *behind):
-            point = middles[j].copy()
-            point[column] += (1 - 2 * side) * at * sds[j, column]
-            points.append(tuple(point.tolist()))
-            owners.append(owner)
-    return NearestPoint(frame, tuple(points), tuple(owner + 1 for owner in owners))
+    behind = (2 * outer - _BEYOND,) if outer > _BEYOND else ()
+    places = (FAR_OUT - _ABOUT, _BEYOND, *behind)
+    points = np.stack([_along(middles, sds, at) for at in places], axis=3)[used]
+    groups = np.zeros(points.shape[:2], dtype=int)
+    groups[:, 1] = np.nonzero(used)[1] + 1
+    rows = np.vstack([middles, points.reshape(-1, middles.shape[1])])
+    return NearestPoint(frame, row_tuples(rows), (*(0,) * len(middles), *groups.ravel().tolist()))
 
 
-def far_blank(frame: Frame, k: int) -> Callable[[Ask], Counts]:
-    """Make the placeholder of the question about k components."""
-    d = frame.dimension
-    middles, sds = np.zeros((k, d)), np.ones((k, d))
-    partition = _partition(frame, middles, sds, 2 * FAR_OUT, np.ones((k, d, 2), dtype=bool))
-    return lambda ask: Counts.priced(partition, ask.price)
+def blank_regions(frame: Frame, k: int) -> NearestPoint:
+    """Make a placeholder for the regions about k components."""
+    shape = k, frame.dimension
+    return _partition(frame, np.zeros(shape), np.ones(shape), 2 * FAR_OUT, np.ones((*shape, 2), dtype=bool))

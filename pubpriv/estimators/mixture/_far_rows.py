@@ -13,14 +13,13 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import Counts
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._far_out import FAR_OUT, gaussian_tails, long_column_odds
-from pubpriv.estimators._whole_rows import whole_rows
+from pubpriv.estimators._far_out import FAR_OUT, furthest, gaussian_tails, long_column_odds
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture._beside import DRAWN, beside_model
 from pubpriv.estimators.mixture._components import Round
-from pubpriv.estimators.mixture._far_points import FarRegions, furthest
+from pubpriv.estimators.mixture._far_points import FarRegions
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._lone_tails import LoneTail
-from pubpriv.estimators.mixture._misfit import DRAWN, predicted_shares
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 
@@ -86,20 +85,16 @@ def count_far(curator: Curator, scaling: Scaling, public: PublicTable, last: Rou
     """
     end = _ENDLESS if last.outside is None else last.outside.end
     regions = FarRegions.of(scaling, last.mixture, end)
-    question = Counts.priced(regions.partition, ask.price)
-    answer = curator.release(question, ask.label)
-    asked, d, k = answer.question, len(scaling.location), len(last.counts)
-    shares = predicted_shares(asked, scaling.undo(last.mixture), public.rows)
-    sd = float(asked.noise()["count"][0])
-    rows = whole_rows(curator.size, answer.values["count"], sd, float(shares.sum()))
-    clumped = curator.size.widening**2
+    model, question = scaling.undo(last.mixture), Counts.priced(regions.partition, ask.price)
+    found = beside_model(curator, question, model, public.rows, ask.label)
+    d, k, rows, expected = len(scaling.location), len(last.counts), found.rows, found.predicted[1:]
     on_sides = rows * regions.sides
-    expected = rows * shares[1:]
     # of a component's variance, by sampling and noise; columns of all components together have less
-    relative = math.sqrt((2 * clumped / rows + k * (last.moment_sd / rows) ** 2) / 4)
-    variances = sd**2 + expected * (clumped + rows / DRAWN) + (on_sides * _between(d, end)[1] * relative) ** 2
+    relative = math.sqrt((2 * found.clumped / rows + k * (last.moment_sd / rows) ** 2) / 4)
+    variances = found.sd**2 + expected * (found.clumped + rows / DRAWN)
+    variances += (on_sides * _between(d, end)[1] * relative) ** 2
     return FarRows(
-        tuple(answer.values["count"][1:].tolist()),
+        tuple(found.seen[1:].tolist()),
         tuple(expected.tolist()),
         tuple(np.sqrt(variances).tolist()),
         tuple(on_sides.tolist()),

@@ -11,11 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from pubpriv.estimators._far_out import FAR_OUT
+from pubpriv.estimators._far_out import FAR_OUT, furthest
 from pubpriv.estimators._lattice import lattices
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tabulated, tailed_columns
 from pubpriv.estimators.mixture._components import Round
-from pubpriv.estimators.mixture._far_points import furthest
 from pubpriv.estimators.mixture.scaling import Scaling
 
 _CHANCES = (*np.geomspace(1e-6, 0.01, 30), *np.linspace(0.01, 0.99, 150)[1:-1], *(1 - np.geomspace(0.01, 1e-6, 30)))

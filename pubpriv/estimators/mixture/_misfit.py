@@ -11,22 +11,17 @@ others lie together among the rows of a component (`_sided_crowds`); the model i
 
 import math
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pubpriv.common.threads import kept_threads
 from pubpriv.curator import Curator
-from pubpriv.data.arithmetic import row_by_row
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.questions import Counts, JointCounts
-from pubpriv.data.questions.radial import bounding_sd
-from pubpriv.data.regions import View
+from pubpriv.data.questions import JointCounts
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import whole_rows
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture._beside import DRAWN, beside_model
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._fit_regions import (
     FURTHER,
@@ -37,7 +32,6 @@ from pubpriv.estimators.mixture._fit_regions import (
     shells_to_sides,
     without_sides,
 )
-from pubpriv.estimators.mixture._lattice import drawn_rows
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -63,12 +57,6 @@ _ODD = 0.001
 
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
-
-DRAWN = 20_000
-"""Rows that are drawn from the model."""
-
-_BLOCK = 5_000
-"""... and mapped at a time: a processor's cache holds them."""
 
 
 @public_value
@@ -336,32 +324,12 @@ def counted(
 
     Privacy: one `JointCounts`, mu^2 <= ask.price.
     """
-    question = JointCounts.priced(partitions, ask.price)
-    # what a model predicts is public, so it is worked out while the charge is written
-    with kept_threads(1) as beside:
-        shares = beside.submit(predicted_shares, question, model, public)
-        answer = curator.release(question, ask.label)
-    asked, sd = answer.question, bounding_sd(answer.question, "count")
-    # a resumed run answers the question that was paid for
-    share = shares.result() if asked.partitions == question.partitions else predicted_shares(asked, model, public)
-    rows = whole_rows(curator.size, answer.values["count"], sd, float(share.sum()))
-    seen, predicted = asked.split(answer.values["count"]), asked.split(rows * share)
-    clumped = curator.size.widening**2
-    return [Counted(*each, sd, rows, clumped) for each in zip(asked.partitions, seen, predicted, strict=True)]
-
-
-def predicted_shares(question: Counts | JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
-    """Share of the rows of a model in each region, by rows that are drawn from it, half of them in each thread."""
-    with kept_threads(2) as threads:
-        return np.asarray(sum(threads.map(partial(_drawn_counts, question, model, public), range(2))) / DRAWN)
-
-
-def _drawn_counts(question: Counts | JointCounts, model: Mixture, public: np.ndarray, seed: int) -> np.ndarray:
-    """Counts of half of the drawn rows."""
-    drawn = drawn_rows(model, public, DRAWN // 2, seed)
-    blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, len(drawn), _BLOCK))
-    with row_by_row():
-        return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)))
+    found = beside_model(curator, JointCounts.priced(partitions, ask.price), model, public, ask.label)
+    seen, predicted = found.asked.split(found.seen), found.asked.split(found.predicted)
+    return [
+        Counted(*each, found.sd, found.rows, found.clumped)
+        for each in zip(found.asked.partitions, seen, predicted, strict=True)
+    ]
 
 
 def divergence(

@@ -19,7 +19,7 @@ from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators._far_out import far_share
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
-from pubpriv.estimators.mixture._far_points import far_blank
+from pubpriv.estimators.mixture._far_points import blank_regions
 from pubpriv.estimators.mixture._fit_regions import shells_about, shells_along, shells_inside
 from pubpriv.estimators.mixture._outside import cut, hides_many, outside_end
 from pubpriv.estimators.mixture._supercluster import Regime
@@ -172,7 +172,7 @@ class MixturePlan(Plan):
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         far = far_share(n, d, purse) if covariance_type != "spherical" and k * d <= _FAR_COLUMNS else Fraction(0)
         if far:
-            before["far"] = far, far_blank(blanks.frame, k)
+            before["far"] = far, blanks.far
         if regime == Regime.OVERLAPPING:
             shares = _overlapping(worth_of(purse, blanks.round, CROWD), n / k, blanks, before)
         else:
@@ -272,6 +272,10 @@ class Blanks:
         line = Frame((0.0,) * self.d, ((0.0,) * self.d,))
         cells = self._cells(self.k)
         return JointCounts.priced((shells_about(cells), shells_along(cells, (line,) * self.k)), ask.price)
+
+    def far(self, ask: Ask) -> Question:
+        """Counts of rows by the column that takes them far out of their component."""
+        return Counts.priced(blank_regions(self.frame, self.k), ask.price)
 
     @property
     def checks(self) -> "_Shares":

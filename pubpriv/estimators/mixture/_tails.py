@@ -104,9 +104,9 @@ def read_tails(
         crowds = crowds_to_sides(scaling, public.rows, last, fit, drawn, odd, clumped)
     else:
         crowds = Crowds.of(scaling, last, fit, drawn, odd, counts.beyond, n, clumped)
-    taken_far = 0.0 if far is None else far.log_odds(lone)
-    found = Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns, taken_far)
-    belief = TailBelief.of(found, odd, crowds, lone)
+    odds = 0.0 if far is None else far.log_odds(lone)
+    what = Seen(counts, drawn, lengths, level, scale_sd, n, clumped, columns, odds)
+    belief = TailBelief.of(what, odd, crowds, lone)
     # where odd rows are seen, what looks like a tail may be others of their kind, which are to be taken out and not
     # counted in; where none are, nothing is taken out. What is believed, and not counted in, is an error
     all_odd = seen and belief.of_odd_rows > _LIKELIER

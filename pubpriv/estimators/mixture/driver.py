@@ -181,8 +181,9 @@ def _judged(
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
     far = None if plan.far is None else run(count_far, scaling, scene.rows, last, plan.far)
     if guard.clear and scene.counts(chosen) is None:
-        told = shape.kind, round(fit.rows), run.curator.size.widening**2, far
-        last = with_tails(last, run(read_tails, scaling, scene.rows, last, fit, *told))
+        clumped = run.curator.size.widening**2
+        tails = run(read_tails, scaling, scene.rows, last, fit, shape.kind, round(fit.rows), clumped, far)
+        last = with_tails(last, tails)
         chosen = replace(chosen, means=last.mixture.means, covariances=last.mixture.covariances)
     return _Judged(chosen, fallback, guard, fit, last)
 

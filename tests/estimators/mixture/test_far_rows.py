@@ -10,8 +10,8 @@ from benchmarks import intervals
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._far_out import FAR_OUT
-from pubpriv.estimators.mixture._far_points import FarRegions, furthest
+from pubpriv.estimators._far_out import FAR_OUT, furthest
+from pubpriv.estimators.mixture._far_points import FarRegions
 from pubpriv.estimators.mixture._far_rows import FarRows
 from pubpriv.estimators.mixture._lone_tails import lone_tails
 from pubpriv.estimators.mixture._plan import MixturePlan
