@@ -286,10 +286,14 @@ def _of_columns(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         Log odds (laws,) that some are, which are 0 where nothing is known of any column; and the chances (laws, d) of
         each, if some are.
     """
+    from scipy.special import exprel
+
     own = odds + np.log(2 ** (1 / odds.shape[1]) - 1)
     either = np.logaddexp(0.0, own)
-    some = either.sum(axis=1)
-    return some + np.log(-np.expm1(-some)), np.exp(own - either) / -np.expm1(-some)[:, None]
+    # in logarithms throughout: of a million rows a column that is not long has odds of exp(-1000)
+    some, log_some = either.sum(axis=1), np.logaddexp.reduce(own - either - np.log(exprel(-either)), axis=1)
+    log_chance = log_some + np.log(exprel(-some))
+    return some + log_chance, np.exp(own - either - log_chance[:, None])
 
 
 def _prior(laws: tuple[TailLaw, ...], lone: int) -> np.ndarray:

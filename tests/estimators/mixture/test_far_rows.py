@@ -94,6 +94,13 @@ def test_of_columns_without_evidence_one_may_be_long():
     assert _of_columns(np.array([[-3.0] * D]))[0][0] < -2.5
 
 
+def test_a_million_rows_deny_a_long_column_by_thousands_of_nats():
+    """Chances are still numbers, and those of the column that is least unlikely."""
+    some, each = _of_columns(np.array([[-5000.0, -3000.0, -4000.0], [5.0, 6.0, 700.0]]))
+    assert some == pytest.approx([-3001.35, 706.99], abs=0.01)
+    assert each == pytest.approx(np.array([[0, 1, 0], [0.97, 0.99, 1]]), abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("n", "d", "k", "kind", "covariance_type", "asked"),
     [
