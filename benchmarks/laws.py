@@ -6,7 +6,8 @@
 | `t5`, `joint-t5`, `t3` | heavy tails: column by column, or of whole rows; the last has no fourth moment |
 | `lognormal-0.5`, `lognormal-0.8`, `lognormal-1`, `gamma`, `exponential` | skewed: prices, incomes, areas, times |
 | `gumbel` | a little skewed, of a variance that 500 rows hardly tell from one: yearly maxima |
-| `poisson-0.5`, `poisson-20`, `whole-numbers`, `bernoulli-0.05`, `bernoulli-0.3` | counts, rounded numbers, yes or no |
+| `poisson-0.5`, `poisson-8`, `poisson-20`, `bernoulli-0.05`, `bernoulli-0.3` | counts, yes or no |
+| `whole-numbers` | rounded numbers |
 | `zero-inflated` | half of the cells are zero, the others skewed: costs |
 | `odd-...` | a Gaussian bulk and a few odd rows: wider by a factor, or far away in one column |
 | `two-clusters` | groups that one Gaussian does not know of |
@@ -132,6 +133,7 @@ _COLUMNS = {
     "exponential": _Column(lambda shape, generator: generator.exponential(1.0, shape), 1.0, 1.0),
     "gumbel": _Column(lambda shape, generator: generator.gumbel(size=shape), float(np.euler_gamma), pi**2 / 6),
     "poisson-0.5": _poisson(0.5),
+    "poisson-8": _poisson(8.0),
     "poisson-20": _poisson(20.0),
     "zero-inflated": _zero_inflated(),
     "whole-numbers": _rounded(2.0),
@@ -139,7 +141,7 @@ _COLUMNS = {
     "bernoulli-0.3": _bernoulli(0.3),
 }
 _ROUGH = ("t3", "lognormal-1", "zero-inflated", "bernoulli-0.05")
-_QUIET = ("gaussian", "whole-numbers", "poisson-0.5", "poisson-20")
+_QUIET = ("gaussian", "whole-numbers", "poisson-0.5", "poisson-8", "poisson-20")
 _MIXED = (
     *("lognormal-0.8", "gaussian", "zero-inflated", "whole-numbers", "bernoulli-0.3", "t5", "exponential"),
     *("poisson-0.5", "gamma", "poisson-20", "lognormal-0.5"),

@@ -5,8 +5,9 @@ record's component, which show tails, odd rows and covariances that are too wide
 component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
 own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
 rounded where the public rows are rounded. Distances have no sign, so a slight skew, as that of large counts, is none.
-Where odd rows are seen beside components of one column, shells along it are counted to either side, which show whether
-others lie together among the rows of a component (`_sided_crowds`); the model is held against both sides together.
+In one column, where noise is small or odd rows are seen, shells along it are counted to either side. These show skewness
+(`_skewness`), and whether odd rows lie together among the rows of a component (`_sided_crowds`). The model is held
+against both sides together.
 """
 
 import math
@@ -48,6 +49,9 @@ _TELLING = 0.5
 
 _BLUNT = 0.05
 """Limit of a divergence from which on rows with tails like those of t with 5 degrees of freedom may pass."""
+
+_ROWS_TO_SIDES = 250.0
+"""Shells are counted to either side of components that have so many times as many rows as a count has noise."""
 
 _CERTAIN = 3.5
 """Rows beyond the components are reported as a background from so many standard deviations on ..."""
@@ -221,9 +225,11 @@ def check_fit(
     outside = last.outside if last.outside is not None and last.outside.seen else None
     cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
     along = shells_along(cells, longest_axes(scaling, last.start, noise))
-    # odd rows of one column may lie together to one side of a component
-    asked = along if outside is None or d > 1 else shells_to_sides(cells)
-    shells, axes = counted(curator, (shells_about(cells), asked), scaling.undo(mixture), public.rows, ask)
+    partitions = shells_about(cells), along
+    if d == 1:
+        to_sides = partitions[0], shells_to_sides(cells)
+        partitions = to_sides if outside is not None or _quiet(to_sides, ask, last) else partitions
+    shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     sides: Matrix = ()
     if axes.partition.own > along.own:  # a resumed run answers the question that was paid for
         sides, axes = row_tuples(axes.by_component(axes.seen)), axes.without_sides(along)
@@ -250,6 +256,12 @@ def check_fit(
         row_tuples(shells.inner(np.full(len(clear), True))[0]),
         sides,
     )
+
+
+def _quiet(partitions: tuple[ComponentShells, ...], ask: Ask, last: Round) -> bool:
+    """Tell whether noise is so small that counts to either side show skewness, and test as well."""
+    sd = float(np.max(JointCounts.priced(partitions, ask.price).noise()["count"]))
+    return min(last.counts) > _ROWS_TO_SIDES * sd
 
 
 @dataclass(frozen=True)

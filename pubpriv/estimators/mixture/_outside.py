@@ -100,6 +100,7 @@ class Tails:
         gaussian: chance that the rows of components are Gaussian.
         odd: chance that rows outside of components are odd ones, and not their tails.
         alone: chance of each column that it has a tail which the others have not, (d,).
+        skewed: whether tails are longer to one side, as those of skewed laws are.
     """
 
     factors: Matrix
@@ -109,6 +110,7 @@ class Tails:
     gaussian: float
     odd: float
     alone: tuple[float, ...]
+    skewed: bool = False  # for stored tails of runs that are older than this field
 
     def warnings(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Tell what a reader should know, in words; `columns` are the names of columns."""
@@ -116,6 +118,10 @@ class Tails:
             return ()
         added, error = max(map(max, self.factors)) - 1, 1.96 * max(map(max, self.unsure))
         text = "rows of components have longer tails than Gaussian ones"
+        if self.skewed:
+            text = "rows of components are skewed: what that did to means and covariances is put back"
+            changed = max(abs(factor - 1) for (factor,) in self.factors)
+            return (f"{text}, up to {changed:.1%} (+- {error:.1%}) of a covariance",)
         if added > 0:
             text += f": what was cut off of them is counted in, up to {added:.1%} (+- {error:.1%}) of a covariance"
         else:

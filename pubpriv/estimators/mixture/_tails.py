@@ -9,7 +9,8 @@ too, within bounds, for they may be of another law. How much a law would have lo
 
 A tail may be of all columns alike, or of one: which one, public rows show (`lone_tails`). Odd rows may lie together in
 a component: its own counts show whether they do (`crowds`), and in one column to which side (`sided_crowds`). So each
-column of each component has a belief of its own.
+column of each component has a belief of its own. Rows that are a little skewed, in one column, have laws of their own
+(`skewed`), and where these explain all counts, the others are not asked.
 
 The mean over laws corrects covariances, and means of a column that is long to one side. What else laws would make of
 them is an error (`clipping`): where private rows are too few to tell laws apart, that is most of it.
@@ -35,6 +36,7 @@ from pubpriv.estimators.mixture._lone_tails import lone_tails, seen_in_columns
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Tails
 from pubpriv.estimators.mixture._sided_crowds import crowds_to_sides
+from pubpriv.estimators.mixture._skewness import read_skewness
 from pubpriv.estimators.mixture._tail_belief import Seen, TailBelief
 from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts, measured
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -80,6 +82,9 @@ def read_tails(
         far: rows that columns take far out; None: not counted.
     """
     d, k, outside = len(scaling.location), len(last.counts), last.outside
+    skewed = read_skewness(scaling, public.rows, last, fit, clumped) if fit.sides else None
+    if skewed is not None:
+        return skewed
     counts = TailCounts.of(last, fit)
     seen, hidden = outside is not None and outside.seen, fit.tested and max(fit.limits) > _COULD_HIDE
     # along which directions one may be long, columns do not say where all is measured in others
@@ -100,7 +105,7 @@ def read_tails(
     lone = lone_tails(d, radius, counts.end) if by_columns else ()
     columns = seen_in_columns(scaling, last, public.rows, owners)
     odd = OddKinds.of(drawn, gaussian, k, counts)
-    if fit.sides:
+    if fit.sides and seen:
         crowds = crowds_to_sides(scaling, public.rows, last, fit, drawn, odd, clumped)
     else:
         crowds = Crowds.of(scaling, last, fit, drawn, odd, counts.beyond, n, clumped)

@@ -1,0 +1,116 @@
+"""Sort rows that stand for laws of one column, as the last round sorted private ones: into components, clipped, or out.
+
+So one knows what each law would have made of means and variances, and of the counts to either side of each component.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pubpriv.estimators._lattice import lattices, rounded
+from pubpriv.estimators.mixture._components import Round
+from pubpriv.estimators.mixture._fit_regions import side_edges
+from pubpriv.estimators.mixture._skewed_laws import SkewedLaws
+from pubpriv.estimators.mixture.scaling import Scaling
+
+_LEFT = 0.05
+"""Least share of a variance that remains after the rounding variance is subtracted."""
+
+
+@dataclass(frozen=True)
+class SortedRows:
+    """Where rows of laws go that belong to components (from), and which components count them (to).
+
+    Attributes:
+        regions: (laws, from, to, regions) shares of the rows in shells to either side.
+        sums: (laws, from, to, 3) numbers, sums and squares of those that are not outside, clipped, in the frame of the
+            component that counts them.
+        outside: (laws, from) shares that are further out than rows of components.
+    """
+
+    regions: np.ndarray
+    sums: np.ndarray
+    outside: np.ndarray
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """How a round sorted rows of one column.
+
+    Attributes:
+        scaling: of the standard coordinates.
+        public: rows (m, 1), on whose lattice rows are put.
+        last: the round.
+    """
+
+    scaling: Scaling
+    public: np.ndarray
+    last: Round
+
+    def of_rows(self, laws: SkewedLaws, means: np.ndarray, sds: np.ndarray) -> SortedRows:
+        """Sort rows of each law about components with these means and sds, (k,) or (laws, k)."""
+        means, sds = (np.broadcast_to(each, (len(laws.values), len(self.last.counts))) for each in (means, sds))
+        # rounding adds a twelfth of a squared step (Sheppard), which what was measured has already
+        added = (self._step[0] / self.scaling.scale[0]) ** 2 / 12
+        sds = np.sqrt(np.maximum(sds**2 - added, _LEFT * sds**2))
+        found = [
+            self._sorted(self._on_lattice(mean[:, None] + sd[:, None] * values), laws.weights)
+            for values, mean, sd in zip(laws.values, means, sds, strict=True)
+        ]
+        return SortedRows(*(np.stack(part) for part in zip(*found, strict=True)))
+
+    def moves(self, laws: SkewedLaws) -> np.ndarray:
+        """Give by how much rows of each law move means (sds) and variances (parts) from what the round made of them.
+
+        It took them for Gaussian rows that are on no lattice.
+
+        Returns:
+            (laws, from, to, 2), which add up over the components that rows are from.
+        """
+        weights, means, covariances = self.last.mixture.arrays
+        mean, sd = means[:, 0], np.sqrt(covariances[:, 0, 0])
+        _, taken_for, _ = self._sorted(mean[:, None] + sd[:, None] * laws.values[0], laws.weights)
+        count, total, square = (taken_for * weights[:, None, None]).sum(axis=0).T
+        numbers, totals, squares = np.moveaxis(self.of_rows(laws, mean, sd).sums - taken_for, -1, 0) * weights[:, None]
+        off = (totals - total / count * numbers) / count
+        bent = (squares - square / count * numbers) / count - 2 * total / count * off
+        sds = sd * self._frames[1]
+        return np.stack([off / sds, bent / sds**2], axis=-1)
+
+    def _on_lattice(self, rows: np.ndarray) -> np.ndarray:
+        """Round rows (k, nodes) to the lattice of the public ones, if there is one."""
+        if not self._step.any():
+            return rows
+        table = rounded(self.scaling.restore(rows.reshape(-1, 1)), self.public[0], self._step)
+        return np.asarray(self.scaling.apply(table).reshape(rows.shape))
+
+    def _sorted(self, rows: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sort rows (k, nodes) of components, which have these chances (nodes,)."""
+        k, edges = len(rows), side_edges()
+        centers, factors, offsets = self._frames
+        away = (rows[..., None] - centers) * factors
+        owner = np.argmax(offsets - away**2 / 2, axis=-1)
+        own = np.take_along_axis(away, owner[..., None], axis=-1)[..., 0]
+        end = math.inf if self.last.outside is None else self.last.outside.end
+        inside, weights = np.abs(own) <= end, np.broadcast_to(chances, own.shape)
+        clipped = np.clip(own, -self.last.radius, self.last.radius)
+        pair, shells = np.arange(k)[:, None] * k + owner, len(edges) + 1
+        sums = [np.bincount(pair.ravel(), (weights * inside * clipped**power).ravel(), k * k) for power in range(3)]
+        shell = pair * shells + np.searchsorted(edges, own)
+        regions = np.bincount(shell.ravel(), weights.ravel(), k * k * shells)
+        return regions.reshape(k, k, shells), np.stack(sums, axis=-1).reshape(k, k, 3), (weights * ~inside).sum(axis=1)
+
+    @cached_property
+    def _step(self) -> np.ndarray:
+        """Step (1,) of the lattice; 0: none."""
+        return lattices(self.public)
+
+    @cached_property
+    def _frames(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Centers, factors and offsets (k,) of the components: a row counts for the one with the least length."""
+        cells = self.scaling.cells(self.last.start)
+        frames = [self.scaling.standard(frame) for frame in cells.frames]
+        centers, factors = (np.array([frame[part].flat[0] for frame in frames]) for part in (0, 1))
+        return centers, factors, np.array(cells.offsets)
