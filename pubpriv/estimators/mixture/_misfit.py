@@ -5,9 +5,9 @@ record's component, which show tails, odd rows and covariances that are too wide
 component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
 own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
 rounded where the public rows are rounded. Distances have no sign, so a slight skew, as that of large counts, is none.
-In one column, where noise is small or odd rows are seen, shells along it are counted to either side. These show skewness
-(`_skewness`), and whether odd rows lie together among the rows of a component (`_sided_crowds`). The model is held
-against both sides together.
+In one column, where noise is small or odd rows are seen, shells along it are counted to either side. These show how
+skewed rows are (`_skewness`), and whether odd rows lie together among those of a component (`_sided_crowds`). The model
+is held against both sides together.
 """
 
 import math
