@@ -28,6 +28,12 @@ _EXPLAINED, _DIVERGENCE = 0.5, 0.002
 """... where skewed laws leave less than the first part of what Gaussians leave unexplained, of counts and of rows
 outside of all components, and no larger divergence per row than the second number."""
 
+_ROWS = 100.0
+"""Each component has so many times as many rows as a count has noise; ..."""
+
+_SLIGHT = 0.2
+"""... and no mean moves by more than this part of a standard deviation, nor a variance by more than this part of it."""
+
 _HIDDEN = 3.0
 """So many sds of noise may hide rows outside."""
 
@@ -51,6 +57,8 @@ def read_skewness(scaling: Scaling, public: np.ndarray, last: Round, fit: Fit, c
         fit: counts about its components, to either side.
         clumped: by how much more counts vary by sampling than those of independent rows.
     """
+    if np.sum(fit.sides, axis=1).min() < _ROWS * fit.sd:
+        return None
     laws, sorting = skewed_laws(), Sorting(scaling, public, last)
     _, means, covariances = last.mixture.arrays
     mean, sd, each = means[:, 0], np.sqrt(covariances[:, 0, 0]), np.arange(len(means))
@@ -59,9 +67,9 @@ def read_skewness(scaling: Scaling, public: np.ndarray, last: Round, fit: Fit, c
     off, bent = np.moveaxis(moves[:, each, each], -1, 0)
     rows = sorting.of_rows(laws, mean - off * sd, sd * np.sqrt(np.maximum(1 - bent, _NARROWEST)))
     belief = _Belief.of(laws, rows, last, fit, clumped)
-    if not belief.skewed(last, rows, fit):
-        return None
     change, unsure = belief.of_moves(moves)
+    if not belief.skewed(last, rows, fit) or np.abs(change).max() > _SLIGHT:
+        return None
     kurtosis = np.maximum(laws.excess @ belief.chances, 0.0) * clumped / np.array(last.counts)
     among = np.array(last.outside.among) if last.outside is not None and last.outside.among else 0.0
     return Tails(

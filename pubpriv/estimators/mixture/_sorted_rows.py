@@ -15,6 +15,9 @@ from pubpriv.estimators.mixture._fit_regions import side_edges
 from pubpriv.estimators.mixture._skewed_laws import SkewedLaws
 from pubpriv.estimators.mixture.scaling import Scaling
 
+_NOTHING = 1e-9
+"""Least share of all rows that a component holds, to divide by."""
+
 _LEFT = 0.05
 """Least share of a variance that remains after the rounding variance is subtracted."""
 
@@ -73,6 +76,7 @@ class Sorting:
         mean, sd = means[:, 0], np.sqrt(covariances[:, 0, 0])
         _, taken_for, _ = self._sorted(mean[:, None] + sd[:, None] * laws.values[0], laws.weights)
         count, total, square = (taken_for * weights[:, None, None]).sum(axis=0).T
+        count = np.maximum(count, _NOTHING)  # of a component that is narrow and inside another, none may be left
         numbers, totals, squares = np.moveaxis(self.of_rows(laws, mean, sd).sums - taken_for, -1, 0) * weights[:, None]
         off = (totals - total / count * numbers) / count
         bent = (squares - square / count * numbers) / count - 2 * total / count * off

@@ -1,10 +1,18 @@
 """Skewed components of one column: what sorting and clipping did to them is put back."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import pubpriv as pp
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._skewed_laws import skewed_laws
+from pubpriv.estimators.mixture._skewness import read_skewness
+from pubpriv.estimators.mixture._sorted_rows import Sorting
+from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.released.law import Mixture
 
 N, K, APART = 300_000, 3, 8.0
 
@@ -91,3 +99,16 @@ def test_laws_are_standard_and_of_the_skewness_that_they_say():
     ratios = [np.median(laws.excess[part] / third[part] ** 2) for part in (gammas, lognormals, powers)]
     assert ratios == pytest.approx([1.5, 16 / 9, 8 / 9], rel=0.05)
     assert laws.excess[0] == pytest.approx(0, abs=1e-3)
+
+
+def test_a_component_of_which_others_hold_all_rows_moves_nothing():
+    """Rows of a law about components one of which is narrow, inside another and rare: everything is a number."""
+    rows = np.random.default_rng(0).standard_normal((60, 1))
+    scaling = precondition(PublicTable.open(rows))
+    hidden = Mixture.of([0.999, 0.001], [[0.0], [0.1]], [[[1.0]], [[0.25]]])
+    last = Round(hidden, (1000.0, 1.0), 1.0, 1.0, 1.0, hidden, 1000.0, radius=3.0)
+    moves = Sorting(scaling, rows, last).moves(skewed_laws())
+    assert moves.shape == (len(skewed_laws().values), 2, 2, 2)
+    assert np.isfinite(moves).all()
+    fit = SimpleNamespace(sides=((30.0,) * 18, (-2.0,) * 18), sd=5.0)
+    assert read_skewness(scaling, rows, last, fit, 1.0) is None
