@@ -33,13 +33,15 @@ class Crowds:
 
     Attributes:
         chances: (k, kinds, places) that add up to 1 over places.
-        bends: (kinds, places) what a crowd adds to a variance, in units of it.
+        bends: (kinds, places) what a crowd adds to a variance, in units of it: the mean over columns.
+        turns: (kinds, places) variance of that over columns: a crowd in one direction adds more to those along it.
         leans: (kinds, places) mean square of what it adds to a mean along a column, in its sds, if its side is unknown.
         moves: (kinds, places) what it adds to it where they are known; else 0.
     """
 
     chances: np.ndarray
     bends: np.ndarray
+    turns: np.ndarray
     leans: np.ndarray
     moves: np.ndarray
 
@@ -83,7 +85,10 @@ class Crowds:
             expected = shares / np.maximum(shares.sum(axis=1, keepdims=True), _HARDLY_A_ROW) * max(seen.sum(), 0.0)
             logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, beyond, spread)
             found.append(posterior(prior, logs))
-        return cls(np.stack(found), bends, odd.crowds[:, None] ** 2 * clipped**2 / drawn.d, 0.0 * bends)
+        squares = odd.crowds[:, None] ** 2 * clipped**2 / drawn.d
+        # the squared cosine between a direction and a column has mean 1 / d
+        turns = squares * clipped**2 * 2 * (drawn.d - 1) / (drawn.d * (drawn.d + 2))
+        return cls(np.stack(found), bends, turns, squares, 0.0 * bends)
 
 
 def likely_hits(odd: OddKinds) -> np.ndarray:

@@ -59,7 +59,8 @@ def crowds_to_sides(
         logs = -((seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2
         chances.append(posterior(prior, logs))
     clipped = np.clip(places, -last.radius, last.radius)
-    return Crowds(np.stack(chances), sizes * (clipped**2 - 1), 0.0 * sizes, sizes * clipped)
+    nothing = 0.0 * sizes
+    return Crowds(np.stack(chances), sizes * (clipped**2 - 1), nothing, nothing, sizes * clipped)
 
 
 def _cases(drawn: DrawnRows, odd: OddKinds) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

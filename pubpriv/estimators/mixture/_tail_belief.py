@@ -232,18 +232,27 @@ class TailBelief:
         chances = np.concatenate([self.chances[:count], (1 - chance) * lone, chance * lone])[..., None] * crowds
         true = np.concatenate([squares, factors[:, None] * squares[count:]])[..., None] / (1 + self.crowds.bends)
         spread = np.concatenate([self.sampling, sampling[:, None] + 0 * squares[count:]])
+        turns = self.crowds.turns / (1 + self.crowds.bends) ** 2
         likely = self._likely(chances)
-        cases = chances[likely], true[likely], np.broadcast_to(spread[..., None], chances.shape)[likely]
-        return _Cases(cases[0] / cases[0].sum(), *cases[1:])
+        spreads = (np.broadcast_to(each, chances.shape)[likely] for each in (spread[..., None], turns))
+        return _Cases(chances[likely] / chances[likely].sum(), true[likely], *spreads)
 
 
 @dataclass(frozen=True)
 class _Cases:
-    """What may be true of a column: (cases,) chances, variances over what was measured, and `sampling`."""
+    """What may be true of a column, (cases,).
+
+    Attributes:
+        chances: that add up to 1.
+        true: variances over what was measured.
+        sampling: of a variance, over a Gaussian's.
+        turns: relative variance, as it is not known along which columns crowds lie.
+    """
 
     chances: np.ndarray
     true: np.ndarray
     sampling: np.ndarray
+    turns: np.ndarray
 
     @property
     def factor(self) -> float:
@@ -256,7 +265,9 @@ class _Cases:
         The variance that was measured is multiplied by `about`.
         """
         true = self.true / about
-        return _error_that_holds(wanted, self.chances, true - 1, true * np.sqrt(sampling * self.sampling + noise))
+        return _error_that_holds(
+            wanted, self.chances, true - 1, true * np.sqrt(sampling * self.sampling + noise + self.turns)
+        )
 
 
 def _error_that_holds(wanted: float, chances: np.ndarray, off: np.ndarray, sds: np.ndarray) -> float:

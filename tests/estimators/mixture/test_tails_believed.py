@@ -40,15 +40,24 @@ def test_rows_that_stand_for_gaussian_ones_are_in_their_shells(d):
     assert shares == pytest.approx(gaussian_shares(edges, d, np.ones(1))[0], abs=0.0005)
 
 
-def believed(chances, factors, crowd=0.0, lean=0.0):
+def believed(chances, factors, crowd=0.0, lean=0.0, turn=0.0):
     """A belief in the first two laws, by their chances and factors of a variance, and in a crowd that moves a mean."""
     none = OddKinds(
         np.zeros(1), np.ones(1), np.zeros((1, 1)), np.zeros((1, 1, 1)), *[np.zeros(1)] * 3, *[np.zeros((1, 1))] * 2
     )
-    crowds = Crowds(np.array([[[1 - crowd, crowd]]]), np.zeros((1, 2)), np.array([[0.0, lean**2]]), np.zeros((1, 2)))
+    nothing, places = np.zeros((1, 2)), np.array([[[1 - crowd, crowd]]])
+    crowds = Crowds(places, nothing, np.array([[0.0, turn**2]]), np.array([[0.0, lean**2]]), nothing)
     chances, factors = (np.array(each)[:, None] for each in (chances, factors))
     laws = tail_laws(1)[:2]
     return TailBelief(laws, none, chances, np.sqrt(factors), np.ones_like(factors), (), np.zeros((0, 1)), crowds)
+
+
+@pytest.mark.parametrize("chance", [1.0, 0.01])
+def test_the_direction_of_a_crowd_is_an_error_of_variances(chance):
+    """A crowd that is certain adds to the columns along which it lies, whichever they are; one that is not, to none."""
+    belief = believed([1.0, 0.0], [1.0, 1.0], crowd=chance, turn=0.1)
+    added = float(belief.unsure(belief.factors, SAMPLING, NOISE)[0, 0])
+    assert added == pytest.approx(0.1, rel=0.02) if chance == 1 else added < 0.02
 
 
 def test_where_one_law_is_certain_nothing_is_added():
