@@ -170,7 +170,9 @@ class MixturePlan(Plan):
         """
         blanks = Blanks(d, k, covariance_type, n)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
-        far = far_share(n, d, purse) if covariance_type != "spherical" and k * d <= _FAR_COLUMNS else Fraction(0)
+        # of all components that there may be: the plan for those that are found must not ask more than was set aside
+        few = (most or k) * d <= _FAR_COLUMNS
+        far = far_share(n, d, purse) if covariance_type != "spherical" and few else Fraction(0)
         if far:
             before["far"] = far, blanks.far
         if regime == Regime.OVERLAPPING:

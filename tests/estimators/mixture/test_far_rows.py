@@ -123,6 +123,18 @@ def test_the_question_is_asked_where_it_may_tell_something(n, d, k, kind, covari
         assert float(plan.far.price) == pytest.approx(0.02, rel=0.01)
 
 
+@pytest.mark.parametrize(("d", "asked"), [(31, True), (32, False)])
+def test_a_run_that_looks_for_k_asks_what_it_set_aside_whatever_it_finds(d, asked):
+    """There may be eight components, of up to 250 columns together. Three are found, whose plan would have had room."""
+    generator = np.random.default_rng(5)
+    centers = 12 * np.eye(3, d)
+    public, private = (centers[np.arange(n) % 3] + generator.standard_normal((n, d)) for n in (150, 30_000))
+    curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(0.5), seed=5)
+    estimate = pp.estimate_mixture(public, curator)
+    assert len(estimate.weights) == 3
+    assert any(charge.label == "mixture/far" for charge in curator.statement().charges) == asked
+
+
 def test_variances_of_a_single_long_column_are_within_their_intervals():
     """Of each component: clipping took a tenth of them, which neither shells nor public rows showed: 22 of 30 were."""
     held = []
