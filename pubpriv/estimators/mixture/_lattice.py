@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from pubpriv.estimators._even_rows import even_chances
 from pubpriv.estimators._lattice import lattices, rounded
 from pubpriv.estimators.mixture._counts import CountLaws
 from pubpriv.released.law import Mixture
 
-_LEFT = 0.05
+LEFT = 0.05
 """Least share of a variance that remains after the rounding variance is subtracted."""
 
 
@@ -45,28 +44,10 @@ def rows_at(mixture: Mixture, public: np.ndarray, lengths: np.ndarray) -> np.nda
     return rounded(rows.reshape(-1, len(steps)), public[0], steps).reshape(rows.shape)
 
 
-def rows_of_column(mixture: Mixture, public: np.ndarray, count: int, wider: float = 1.0) -> np.ndarray:
-    """Rows (k * count, 1) about each component of one column, evenly drawn, on the lattice of the public rows (m, 1).
-
-    Args:
-        mixture: of one column.
-        public: the public rows.
-        count: of the rows of each component.
-        wider: so many times as wide as the component are they drawn.
-    """
-    from scipy.special import ndtri
-
-    steps = lattices(public)
-    _, means, covariances = mixture.arrays
-    roots = np.sqrt([_sharpened(own, steps**2 / 12)[0, 0] for own in covariances])
-    rows = means + wider * roots[:, None] * ndtri(even_chances(count))
-    return rounded(rows.reshape(-1, 1), public[0], steps)
-
-
 def _sharpened(covariance: np.ndarray, added: np.ndarray) -> np.ndarray:
     """Subtract rounding variances (d,) from a covariance (d, d), or as much of them as leaves it positive definite."""
     if not added.any():
         return covariance
     root = np.linalg.inv(np.linalg.cholesky(covariance))
     most = float(np.linalg.eigvalsh((root * added) @ root.T)[-1])
-    return np.asarray(covariance - min(1.0, (1 - _LEFT) / most) * np.diag(added))
+    return np.asarray(covariance - min(1.0, (1 - LEFT) / most) * np.diag(added))

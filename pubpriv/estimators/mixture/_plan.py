@@ -171,8 +171,9 @@ class MixturePlan(Plan):
         blanks = Blanks(d, k, covariance_type, n)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         # of all components that there may be: the plan for those that are found must not ask more than was set aside
-        few = (most or k) * d <= _FAR_COLUMNS
-        far = far_share(n, d, purse) if covariance_type != "spherical" and few else Fraction(0)
+        largest = most or k
+        by_columns = covariance_type != "spherical" and largest * d <= _FAR_COLUMNS
+        far = far_share(n, d, purse) if by_columns else Fraction(0)
         if far:
             before["far"] = far, blanks.far
         if regime == Regime.OVERLAPPING:
@@ -180,7 +181,7 @@ class MixturePlan(Plan):
         else:
             ample = regime == Regime.AMPLE
             worth = worth_of(purse, blanks.round, CROWD)
-            shares = _separated(worth, n / k, blanks, before, most, most or k, ample, groups, several)
+            shares = _separated(worth, n / k, blanks, before, most, largest, ample, groups, several)
         asks = split_purse(purse, "mixture", shares, CROWD)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(

@@ -7,11 +7,12 @@ so this is free.
 
 import numpy as np
 
+from pubpriv.estimators._even_rows import even_chances
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._crowds import Crowds, likely_hits, posterior
 from pubpriv.estimators.mixture._fit_regions import side_edges
-from pubpriv.estimators.mixture._lattice import rows_of_column
 from pubpriv.estimators.mixture._misfit import Fit
+from pubpriv.estimators.mixture._sorted_rows import ColumnSorting
 from pubpriv.estimators.mixture._tail_rows import CROWD, WIDTHS, DrawnRows, OddKinds
 from pubpriv.estimators.mixture.scaling import Scaling
 
@@ -24,10 +25,6 @@ _FINER = 3
 
 _DRAWN = 60_000
 """Number of evenly drawn rows of all components together that are sorted into shells."""
-
-
-_Standard = tuple[np.ndarray, np.ndarray]
-"""Center and matrix of a frame in standard coordinates."""
 
 
 def crowds_to_sides(
@@ -45,12 +42,11 @@ def crowds_to_sides(
         clumped: by how much more counts vary by sampling than those of independent rows.
     """
     places, sizes, prior = _cases(drawn, odd)
-    cells = scaling.cells(last.start)
-    frames = [scaling.standard(frame) for frame in cells.frames]
-    rows = _shares(scaling, public, last, cells.offsets, frames)[odd.widths].transpose(1, 0, 2)
+    sorting = ColumnSorting(scaling, public, last)
+    rows = _shares(sorting)[odd.widths].transpose(1, 0, 2)
     share = odd.shares[:, None]
     chances = []
-    for own, shares, counts in zip(_placed(last, frames), rows, np.array(fit.sides), strict=True):
+    for own, shares, counts in zip(zip(*sorting.placed, strict=True), rows, np.array(fit.sides), strict=True):
         seen, within = counts[1:-1], shares[:, 1:-1]  # at the ends lie rows that are outside
         kinds = (1 - share) * within[:1] + share * within
         expected = kinds / kinds.sum(axis=1, keepdims=True)
@@ -98,28 +94,11 @@ def _changes(own: tuple[float, float], places: np.ndarray, sizes: np.ndarray) ->
     return np.asarray((1 - size) * others + size * crowd - plain)
 
 
-def _placed(last: Round, frames: list[_Standard]) -> list[tuple[float, float]]:
-    """Tell where each component is in its frame, and how wide."""
-    pairs = zip(frames, last.mixture.means, last.mixture.covariances, strict=True)
-    return [
-        (float((mean[0] - center[0]) * matrix[0, 0]), float(np.sqrt(own[0][0]) * matrix[0, 0]))
-        for (center, matrix), mean, own in pairs
-    ]
-
-
-def _shares(
-    scaling: Scaling, public: np.ndarray, last: Round, offsets: tuple[float, ...], frames: list[_Standard]
-) -> np.ndarray:
+def _shares(sorting: ColumnSorting) -> np.ndarray:
     """Give the shares (widths, k, regions) of rows that are so many times as wide as components, in their shells."""
-    model = scaling.undo(last.mixture)
-    weights, k = model.arrays[0], len(model.weights)
-    regions = len(side_edges()) + 1
-    found = []
-    for width in WIDTHS:
-        rows = scaling.apply(rows_of_column(model, public, _DRAWN // k, float(width)))
-        away = np.stack([(rows - center)[:, 0] * matrix[0, 0] for center, matrix in frames])
-        owner = np.argmax(np.array(offsets)[:, None] - away**2 / 2, axis=0)
-        side = np.searchsorted(side_edges(), away[owner, np.arange(len(rows))])
-        counts = np.bincount(owner * regions + side, np.repeat(weights, _DRAWN // k), k * regions)
-        found.append(counts.reshape(k, regions) / (_DRAWN // k))
-    return np.stack(found)
+    from scipy.special import ndtri
+
+    weights = sorting.last.mixture.arrays[0]
+    each = _DRAWN // len(weights)
+    rows = sorting.of_rows(np.outer(WIDTHS, ndtri(even_chances(each))), np.full(each, 1 / each), *sorting.measured)
+    return np.asarray(np.einsum("lior,i->lor", rows.regions, weights))

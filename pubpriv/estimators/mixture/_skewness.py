@@ -18,7 +18,7 @@ from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Tails
 from pubpriv.estimators.mixture._skewed_laws import SkewedLaws, skewed_laws
-from pubpriv.estimators.mixture._sorted_rows import SortedRows, Sorting
+from pubpriv.estimators.mixture._sorted_rows import ColumnSorting, SortedRows
 from pubpriv.estimators.mixture.scaling import Scaling
 
 _CERTAIN = 0.95
@@ -59,13 +59,13 @@ def read_skewness(scaling: Scaling, public: np.ndarray, last: Round, fit: Fit, c
     """
     if np.sum(fit.sides, axis=1).min() < _ROWS * fit.sd:
         return None
-    laws, sorting = skewed_laws(), Sorting(scaling, public, last)
-    _, means, covariances = last.mixture.arrays
-    mean, sd, each = means[:, 0], np.sqrt(covariances[:, 0, 0]), np.arange(len(means))
-    moves = sorting.moves(laws)
+    laws, sorting = skewed_laws(), ColumnSorting(scaling, public, last)
+    (mean, sd), each = sorting.measured, np.arange(len(last.counts))
+    moves = sorting.moves(laws.values, laws.weights)
     # the true components are those of which the round makes what it measured
     off, bent = np.moveaxis(moves[:, each, each], -1, 0)
-    rows = sorting.of_rows(laws, mean - off * sd, sd * np.sqrt(np.maximum(1 - bent, _NARROWEST)))
+    true = mean - off * sd, sd * np.sqrt(np.maximum(1 - bent, _NARROWEST))
+    rows = sorting.of_rows(laws.values, laws.weights, *true)
     belief = _Belief.of(laws, rows, last, fit, clumped)
     change, unsure = belief.of_moves(moves)
     if not belief.skewed(last, rows, fit) or np.abs(change).max() > _SLIGHT:

@@ -12,14 +12,11 @@ import numpy as np
 from pubpriv.estimators._lattice import lattices, rounded
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._fit_regions import side_edges
-from pubpriv.estimators.mixture._skewed_laws import SkewedLaws
+from pubpriv.estimators.mixture._lattice import LEFT
 from pubpriv.estimators.mixture.scaling import Scaling
 
 _NOTHING = 1e-9
 """Least share of all rows that a component holds, to divide by."""
-
-_LEFT = 0.05
-"""Least share of a variance that remains after the rounding variance is subtracted."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class SortedRows:
 
 
 @dataclass(frozen=True)
-class Sorting:
+class ColumnSorting:
     """How a round sorted rows of one column.
 
     Attributes:
@@ -52,35 +49,60 @@ class Sorting:
     public: np.ndarray
     last: Round
 
-    def of_rows(self, laws: SkewedLaws, means: np.ndarray, sds: np.ndarray) -> SortedRows:
-        """Sort rows of each law about components with these means and sds, (k,) or (laws, k)."""
-        means, sds = (np.broadcast_to(each, (len(laws.values), len(self.last.counts))) for each in (means, sds))
+    @cached_property
+    def measured(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means and sds (k,) of the components in standard coordinates."""
+        _, means, covariances = self.last.mixture.arrays
+        return means[:, 0], np.sqrt(covariances[:, 0, 0])
+
+    @cached_property
+    def placed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means and sds (k,) of the components in their frames."""
+        centers, factors, _ = self._frames
+        mean, sd = self.measured
+        return (mean - centers) * factors, sd * factors
+
+    def of_rows(self, values: np.ndarray, chances: np.ndarray, means: np.ndarray, sds: np.ndarray) -> SortedRows:
+        """Sort rows about components, on the lattice of the public ones.
+
+        Args:
+            values: (laws, nodes) of rows, in sds from the mean.
+            chances: (nodes,) of these.
+            means: of components in standard coordinates, (k,) or (laws, k).
+            sds: of the same.
+        """
+        means, sds = (np.broadcast_to(each, (len(values), len(self.last.counts))) for each in (means, sds))
         # rounding adds a twelfth of a squared step (Sheppard), which what was measured has already
         added = (self._step[0] / self.scaling.scale[0]) ** 2 / 12
-        sds = np.sqrt(np.maximum(sds**2 - added, _LEFT * sds**2))
+        sds = np.sqrt(np.maximum(sds**2 - added, LEFT * sds**2))
         found = [
-            self._sorted(self._on_lattice(mean[:, None] + sd[:, None] * values), laws.weights)
-            for values, mean, sd in zip(laws.values, means, sds, strict=True)
+            self._sorted(self._on_lattice(about[:, None] + wide[:, None] * law), chances)
+            for law, about, wide in zip(values, means, sds, strict=True)
         ]
         return SortedRows(*(np.stack(part) for part in zip(*found, strict=True)))
 
-    def moves(self, laws: SkewedLaws) -> np.ndarray:
+    def moves(self, values: np.ndarray, chances: np.ndarray) -> np.ndarray:
         """Give by how much rows of each law move means (sds) and variances (parts) from what the round made of them.
 
-        It took them for Gaussian rows that are on no lattice.
+        It took them for rows of the first law, a Gaussian's, that are on no lattice.
+
+        Args:
+            values: (laws, nodes), see `of_rows`.
+            chances: (nodes,).
 
         Returns:
             (laws, from, to, 2), which add up over the components that rows are from.
         """
-        weights, means, covariances = self.last.mixture.arrays
-        mean, sd = means[:, 0], np.sqrt(covariances[:, 0, 0])
-        _, taken_for, _ = self._sorted(mean[:, None] + sd[:, None] * laws.values[0], laws.weights)
+        weights, (mean, sd) = self.last.mixture.arrays[0], self.measured
+        _, taken_for, _ = self._sorted(mean[:, None] + sd[:, None] * values[0], chances)
         count, total, square = (taken_for * weights[:, None, None]).sum(axis=0).T
         count = np.maximum(count, _NOTHING)  # of a component that is narrow and inside another, none may be left
-        numbers, totals, squares = np.moveaxis(self.of_rows(laws, mean, sd).sums - taken_for, -1, 0) * weights[:, None]
+        numbers, totals, squares = (
+            np.moveaxis(self.of_rows(values, chances, mean, sd).sums - taken_for, -1, 0) * weights[:, None]
+        )
         off = (totals - total / count * numbers) / count
         bent = (squares - square / count * numbers) / count - 2 * total / count * off
-        sds = sd * self._frames[1]
+        sds = self.placed[1]
         return np.stack([off / sds, bent / sds**2], axis=-1)
 
     def _on_lattice(self, rows: np.ndarray) -> np.ndarray:

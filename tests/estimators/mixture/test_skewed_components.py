@@ -10,7 +10,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._skewed_laws import skewed_laws
 from pubpriv.estimators.mixture._skewness import read_skewness
-from pubpriv.estimators.mixture._sorted_rows import Sorting
+from pubpriv.estimators.mixture._sorted_rows import ColumnSorting
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.released.law import Mixture
 
@@ -107,8 +107,9 @@ def test_a_component_of_which_others_hold_all_rows_moves_nothing():
     scaling = precondition(PublicTable.open(rows))
     hidden = Mixture.of([0.999, 0.001], [[0.0], [0.1]], [[[1.0]], [[0.25]]])
     last = Round(hidden, (1000.0, 1.0), 1.0, 1.0, 1.0, hidden, 1000.0, radius=3.0)
-    moves = Sorting(scaling, rows, last).moves(skewed_laws())
-    assert moves.shape == (len(skewed_laws().values), 2, 2, 2)
+    laws = skewed_laws()
+    moves = ColumnSorting(scaling, rows, last).moves(laws.values, laws.weights)
+    assert moves.shape == (len(laws.values), 2, 2, 2)
     assert np.isfinite(moves).all()
     fit = SimpleNamespace(sides=((30.0,) * 18, (-2.0,) * 18), sd=5.0)
     assert read_skewness(scaling, rows, last, fit, 1.0) is None
