@@ -103,7 +103,7 @@ def tail_laws(d: int) -> tuple[TailLaw, ...]:
     """List all laws of rows in R^d; the Gaussian comes first."""
     rows = min(_ROWS, max(_CELLS // d, 1))
     evenly = even_chances(rows)
-    columns = [_gamma_column(excess, evenly) for excess in _SKEWED] + [_lognormal_column(sd, evenly) for sd in LOGS]
+    columns = [gamma_column(excess, evenly) for excess in _SKEWED] + [lognormal_column(sd, evenly) for sd in LOGS]
     return (
         _lognormal_wide(d, 0.0),
         *(_lognormal_wide(d, excess) for excess in HEAVY),
@@ -176,8 +176,8 @@ def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
     ts = [(excess, np.asarray(stdtrit(t_freedom(excess), chances))) for excess in HEAVY]
     return [
         *ts,
-        *(_gamma_column(excess, chances) for excess in _SKEWED),
-        *(_lognormal_column(sd, chances) for sd in LOGS),
+        *(gamma_column(excess, chances) for excess in _SKEWED),
+        *(lognormal_column(sd, chances) for sd in LOGS),
     ]
 
 
@@ -201,7 +201,7 @@ def log_mean(logs: np.ndarray) -> float:
     return most + math.log(float(np.exp(logs - most).mean()))
 
 
-def _gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
+def gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
     """Compute (excess of the fourth moment, quantiles of a standardised gamma)."""
     from scipy.special import gammaincinv
 
@@ -209,7 +209,7 @@ def _gamma_column(excess: float, chances: np.ndarray) -> tuple[float, np.ndarray
     return excess, np.asarray((gammaincinv(shape, chances) - shape) / math.sqrt(shape))
 
 
-def _lognormal_column(sd: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
+def lognormal_column(sd: float, chances: np.ndarray) -> tuple[float, np.ndarray]:
     """Compute the same for a lognormal."""
     from scipy.special import ndtri
 

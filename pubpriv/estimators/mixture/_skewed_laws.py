@@ -11,6 +11,8 @@ from functools import cache
 
 import numpy as np
 
+from pubpriv.estimators.gaussian.tail_laws import gamma_column, lognormal_column
+
 _SKEWNESS = np.linspace(0.1, 1.0, 19)
 """Skewness of gamma and, nearly, of lognormal laws and of powers."""
 
@@ -48,14 +50,14 @@ class SkewedLaws:
 @cache
 def skewed_laws() -> SkewedLaws:
     """List all laws, each but the first to either side."""
-    from scipy.special import gammainccinv, gammaincinv, log_ndtr, ndtr
+    from scipy.special import log_ndtr, ndtr
 
     places = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
     weights = ndtr(places + _STEP / 2) - ndtr(places - _STEP / 2)
     weights = weights / weights.sum()
-    below, above = ndtr(places), ndtr(-places)
-    gammas = [np.where(places < 0, gammaincinv(a, below), gammainccinv(a, above)) for a in 4 / _SKEWNESS**2]
-    lognormals = [np.exp(skewness / 3 * places) for skewness in _SKEWNESS]
+    chances = ndtr(places)
+    gammas = [gamma_column(1.5 * skewness**2, chances)[1] for skewness in _SKEWNESS]
+    lognormals = [lognormal_column(skewness / 3, chances)[1] for skewness in _SKEWNESS]
     powers = [np.maximum(1 + skewness / (3 * (_POWER - 1)) * places, 0.0) ** _POWER for skewness in _SKEWNESS]
     weibulls = [(-log_ndtr(-places)) ** (1 / shape) for shape in _SHAPES]
     to_a_side = [_standard(values, weights) for values in (*gammas, *lognormals, *powers, *weibulls)]
