@@ -97,9 +97,8 @@ class ColumnSorting:
         _, taken_for, _ = self._sorted(mean[:, None] + sd[:, None] * values[0], chances)
         count, total, square = (taken_for * weights[:, None, None]).sum(axis=0).T
         count = np.maximum(count, _NOTHING)  # of a component that is narrow and inside another, none may be left
-        numbers, totals, squares = (
-            np.moveaxis(self.of_rows(values, chances, mean, sd).sums - taken_for, -1, 0) * weights[:, None]
-        )
+        added = (self.of_rows(values, chances, mean, sd).sums - taken_for) * weights[:, None, None]
+        numbers, totals, squares = np.moveaxis(added, -1, 0)
         off = (totals - total / count * numbers) / count
         bent = (squares - square / count * numbers) / count - 2 * total / count * off
         sds = self.placed[1]
