@@ -151,7 +151,7 @@ def test_open_runs_are_found_by_one_query_on_indexes(ledger):
     assert ledger.balance("visits").open_runs == {f"r{n}": Amount(10**11) for n in (4, 5)}
     with closing(sqlite3.connect(ledger.url.removeprefix("sqlite:///"))) as raw:
         plan = raw.execute(f"EXPLAIN QUERY PLAN {schema.OPEN_RUNS}", {"dataset": "visits"}).fetchall()
-    assert not [step for *_, step in plan if "SCAN" in step and step != "SCAN n"]  # n: the names of those that are open
+    assert not [step for *_, step in plan if "SCAN" in step]
 
 
 def test_a_missing_installation_has_a_version_all_the_same(monkeypatch):

@@ -26,27 +26,24 @@ records = sa.Table(
 )  # fmt: skip
 
 
-_NOT_CLOSED = (
-    "SELECT release_id FROM records WHERE dataset = :dataset AND kind = 'opened' "
-    "EXCEPT SELECT release_id FROM records WHERE dataset = :dataset AND kind = 'closed'"
-)
-_LAST = "SELECT release_id FROM records WHERE dataset = :dataset AND kind = 'opened' ORDER BY seq DESC LIMIT :most"
+_LAST = "SELECT * FROM records WHERE dataset = :dataset AND kind = 'opened' ORDER BY seq DESC LIMIT :most"
 _NEWEST_OF = (
-    "JOIN records o ON o.dataset = :dataset AND o.release_id = n.release_id AND o.kind = 'opened' "
     "JOIN records r ON r.dataset = :dataset AND r.seq = (SELECT MAX(s.seq) FROM records s "
-    "WHERE s.dataset = :dataset AND s.release_id = n.release_id) ORDER BY o.seq"
+    "WHERE s.dataset = :dataset AND s.release_id = o.release_id)"
+)
+# by NOT EXISTS, not by EXCEPT: for that SQLite reads the index of all records, to have runs in the order of their ids
+_NOT_CLOSED = (
+    "o.dataset = :dataset AND o.kind = 'opened' AND NOT EXISTS (SELECT 1 FROM records c "
+    "WHERE c.dataset = :dataset AND c.release_id = o.release_id AND c.kind = 'closed')"
 )
 
-OPEN_RUNS = sa.text(f"SELECT r.* FROM ({_NOT_CLOSED}) n {_NEWEST_OF}")  # noqa: S608
+OPEN_RUNS = sa.text(f"SELECT r.* FROM records o {_NEWEST_OF} WHERE {_NOT_CLOSED} ORDER BY o.seq")  # noqa: S608
 """The newest record of each open run, in the order of opening."""
 
-NEWEST_RUNS = sa.text(f"SELECT r.* FROM ({_LAST}) n {_NEWEST_OF}")  # noqa: S608
+NEWEST_RUNS = sa.text(f"SELECT r.* FROM ({_LAST}) o {_NEWEST_OF} ORDER BY o.seq")  # noqa: S608
 """The newest record of each of the :most runs that were opened last, in the order of opening."""
 
-NEWEST_OPENED = sa.text(
-    "SELECT * FROM (SELECT * FROM records WHERE dataset = :dataset AND kind = 'opened' "
-    "ORDER BY seq DESC LIMIT :most) o ORDER BY o.seq"
-)
+NEWEST_OPENED = sa.text(f"SELECT * FROM ({_LAST}) o ORDER BY o.seq")  # noqa: S608
 """The records that opened these runs."""
 
 
