@@ -104,7 +104,7 @@ def _warnings(
         *(() if guard.clear else (replaced,)),
         *(() if outside is None else outside.warnings(last.rows)),
         *(() if last.tails is None else last.tails.warnings(scene.rows.columns)),
-        *fit.warnings,
+        *fit.warnings(guard.clear),
         *left_out(scene.run.curator.size, last.rows),
         *scene.scaling.notes,
         *advice(len(scene.rows.rows), k, smallest),

@@ -62,6 +62,16 @@ _ODD = 0.001
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
 
+_DESCRIBES = (
+    "It describes the table less well than its intervals say: do not rely on these; weights and means can still be "
+    "used as a description"
+)
+_ANYWHERE = (
+    "Nothing shows where components lie: intervals are as wide as the table. Give more public rows, or ask for another "
+    "number of components"
+)
+"""What a model means that does not fit: one that was measured, and that of the public rows."""
+
 
 @public_value
 @dataclass(frozen=True)
@@ -152,9 +162,12 @@ class Fit:
         """Rows with tails would not have been noticed."""
         return self.tested and max(self.limits) > _BLUNT
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a reader should know, in words."""
+    def lost(self, measured: bool) -> bool:
+        """Tell whether nothing shows where components lie: counts contradict a model that was not even `measured`."""
+        return not (measured or self.fits or len(self.noise) == 1)
+
+    def warnings(self, measured: bool = True) -> tuple[str, ...]:
+        """Say what a reader should know; `measured`: the model was made from private rows, not from public ones."""
         if self.fits:
             if not self.tested:
                 return ("whether the model fits could not be tested: the noise in its covariances is too large",)
@@ -174,10 +187,7 @@ class Fit:
             said.append("rows are not spread about their components as Gaussians are")
         if axes:
             said.append("a component may stand for several, or lie where none is")
-        meant = (
-            "It describes the table less well than its intervals say: do not rely on these; weights and means can "
-            "still be used as a description"
-        )
+        meant = _ANYWHERE if self.lost(measured) else _DESCRIBES
         return (f"the model does not fit the private rows: {'; '.join(said)}. {meant}",)
 
     def facts(self) -> dict[str, Any]:

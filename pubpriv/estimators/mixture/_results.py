@@ -29,6 +29,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._count_errors import Clip, count_errors
 from pubpriv.estimators.mixture._counts import CountLaws
+from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Outside, Tails
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import method_name, provenance_of
@@ -49,9 +50,9 @@ def released(
     method: str,
     diagnostics: dict[str, Any],
     found: bool = True,
-    blunt: bool = False,
+    fit: Fit | None = None,
 ) -> MixtureEstimate:
-    """Return the model in the data's own units, with components by decreasing weight; for `blunt` see `Fit.blunt`."""
+    """Return the model in the data's own units, with components by decreasing weight; `last` as for errors."""
     chosen = scaling.straight(chosen)
     frames = scaling.cells(last.start).frames if last else ()
     last = _straight(last, scaling) if last else None
@@ -78,8 +79,10 @@ def released(
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
     if last and last.tails is not None:
         errors = _with_tails(last.tails, errors, own, order)
-    elif blunt and last:
+    elif last and fit is not None and fit.blunt:
         errors["covariances"] = _wider(**errors["covariances"])
+    elif fit is not None and fit.lost(measured=last is not None):
+        errors = _anywhere(errors, mixture)
     return MixtureEstimate(
         mixture=mixture,
         columns=curator.columns,
@@ -192,6 +195,23 @@ def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, o
         },
     }
     return errors | parts
+
+
+def _anywhere(errors: dict[str, Any], mixture: Mixture) -> dict[str, Any]:
+    """Add what is unknown of components of the public model where counts of private rows contradict it.
+
+    Then nothing supports where these components lie: those of the table may be anywhere in it. A mean is off by as much
+    as two rows of the table differ, a covariance by that of all its rows, a weight by the spread of membership.
+    """
+    weights, means, covariances = mixture.arrays
+    shifts = means - weights @ means
+    variances = weights @ (np.einsum("kii->ki", covariances) + shifts**2)
+    unknown = {
+        "weights": np.sqrt(weights * (1 - weights)),
+        "means": np.broadcast_to(np.sqrt(2 * variances), means.shape),
+        "covariances": np.broadcast_to(np.sqrt(np.outer(variances, variances)), covariances.shape),
+    }
+    return {name: {**parts, "clipping": unknown[name]} for name, parts in errors.items()}
 
 
 def _wider(sampling: np.ndarray, privacy: np.ndarray, **other: np.ndarray) -> dict[str, np.ndarray]:

@@ -148,7 +148,7 @@ def _whole(
     few = last.outside is None or last.outside.few(last.rows)
     sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None
-    estimate = released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit.blunt)
+    estimate = released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit)
     return replace(estimate, background=background)
 
 

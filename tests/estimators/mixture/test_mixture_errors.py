@@ -5,7 +5,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.estimators.mixture._components import Round
-from pubpriv.estimators.mixture._results import _standard_errors
+from pubpriv.estimators.mixture._results import _anywhere, _standard_errors
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
@@ -111,3 +111,15 @@ def test_few_rows_have_wider_errors_of_covariances(n, least, most):
     assert (wider > least - 0.01).all()
     assert (wider < most + 0.01).all()
     assert any("too few rows to tell" in text for text in estimate.diagnostics["warnings"]) == (most > 1)
+
+
+def test_components_that_may_be_anywhere_are_off_by_what_rows_of_the_table_differ_by(world):
+    """Means by two rows, covariances by all, weights by membership; the other parts of the errors are unchanged."""
+    model, _, told = world
+    errors = _anywhere(told, model)
+    rows = model.sample(200_000, seed=1)
+    sd = rows.std(axis=0)
+    assert np.allclose(errors["means"]["clipping"], np.sqrt(2) * sd, rtol=0.02)
+    assert np.allclose(errors["covariances"]["clipping"], np.outer(sd, sd), rtol=0.03)
+    assert np.allclose(errors["weights"]["clipping"], told["weights"]["sampling"] * np.sqrt(N))
+    assert all(errors[name][part] is told[name][part] for name in told for part in ("sampling", "privacy"))
