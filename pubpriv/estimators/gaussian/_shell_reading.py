@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.data.frames import Frame
+from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shell_shapes import common_part
@@ -19,6 +20,10 @@ from pubpriv.estimators.gaussian._tail import Shells, Tail, read_tail
 
 _MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
 """Largest ratio of what clipping removes from the squared lengths in a shell to what it leaves."""
+
+_PROBABLY, _USUAL = 0.5, 0.25
+"""Where a single column is likelier long than not, shells with more than the second share of rows that are as long
+without it tell nothing of how its tail goes on."""
 
 _BEFORE = 4
 """Number of shells within the core, from the histogram, that the tail is fitted to."""
@@ -116,13 +121,25 @@ def read_shells(
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, known.core, axes), 0.0)
     common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
     others = float(sizes.sum()) * (1 - 1 / d)
-    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n)
+    alone = _alone(where, rows, n, d)
+    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n, alone)
     if not where.gaussian:
         seen = slice(0, tail.last + 1)
         place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
         so_far = place, square - np.outer(place, place)
         tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), known.frame, known.public, so_far)
     return ReadShells(shells, tail, seconds, second_sds, longer, unsure, sizes)
+
+
+def _alone(where: Cut, rows: np.ndarray, n: float, d: int) -> int:
+    """Find the first shell whose `rows` are nearly all far out in a column that is long by itself; 0: none is.
+
+    The other columns have rows of some length, too. Where they end, lengths fall steeply, and the column does not.
+    """
+    if where.gaussian or not where.long or max(map(sum, where.long)) < _PROBABLY:
+        return 0
+    usual = n * gaussian_shares(np.array(where.edges), d, np.ones(1))[0][1:]
+    return int(np.argmax(usual < _USUAL * rows))
 
 
 def _whole_again(lost: np.ndarray, sds: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -142,7 +142,7 @@ class Tail:
     law: Law = Law()
 
 
-def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
+def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float, alone: int = 0) -> Tail:
     """Decide which shells count, and estimate what they contain and what lies beyond.
 
     Args:
@@ -151,6 +151,7 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
             noise sds.
         gaussian: whether the core is Gaussian, so that nothing is expected beyond it.
         n: number of whole rows.
+        alone: first shell that shows how the tail goes on; 0: those before, too.
     """
     known = known_to(shells, n)
     last = last_shell(shells.rows / shells.rows_sd, gaussian, known)
@@ -165,6 +166,7 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         noise = np.concatenate([own[1], sds, unseen])
         at = len(own[0]) + last - 1
         first = len(own[0]) + group - 1 if group else 0  # another group of rows lies before the gap
+        first = max(first, len(own[0]) + alone if alone else 0)
         middle = float(shells.middle[0]) * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
         beyond, beyond_sd, endless, law = _expected_beyond(
             found, noise, middle, n, at, min(first, at), _ENDS_APART if group else _ENDS
