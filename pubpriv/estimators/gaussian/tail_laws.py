@@ -22,6 +22,10 @@ LOGS = 0.25, 0.4, 0.5, 0.65, 0.8
 """Excess kurtosis of a column under symmetric laws, and of gamma columns; and the standard deviation of the logarithm
 of lognormal columns."""
 
+_FREEDOMS, _LONGER_LOGS = (3.5, 3.0), (1.0, 1.25)
+"""Degrees of freedom of a t, and standard deviations of a lognormal's logarithm, of very long columns. Rows of which
+all columns are that long are recognised, and flagged; a single such column is not."""
+
 _NODES = 21
 """Number of quadrature points for lognormal widths."""
 
@@ -169,15 +173,15 @@ def lognormal_moments(sd: float) -> tuple[float, float]:
     return math.sqrt(w), math.sqrt((w - 1) * w)
 
 
-def tailed_columns(chances: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """List (excess of the fourth moment, quantiles at these probabilities) of standardised columns with tails."""
+def tailed_columns(chances: np.ndarray) -> list[np.ndarray]:
+    """List the quantiles at these probabilities of columns with tails, long ones and very long ones."""
     from scipy.special import stdtrit
 
-    ts = [(excess, np.asarray(stdtrit(t_freedom(excess), chances))) for excess in HEAVY]
+    freedoms = (*map(t_freedom, HEAVY), *_FREEDOMS)
     return [
-        *ts,
-        *(gamma_column(excess, chances) for excess in _SKEWED),
-        *(lognormal_column(sd, chances) for sd in LOGS),
+        *(np.asarray(stdtrit(freedom, chances)) for freedom in freedoms),
+        *(gamma_column(excess, chances)[1] for excess in _SKEWED),
+        *(lognormal_column(sd, chances)[1] for sd in (*LOGS, *_LONGER_LOGS)),
     ]
 
 

@@ -29,8 +29,9 @@ _ENDLESS = 1000.0
 _FURTHEST = 30.0
 """No Gaussian row is further out than this."""
 
-_DOUBTFUL = 3.0
-"""A column may be long if its count exceeds what is expected by so many sds."""
+_DOUBTFUL, _CROWDED = 3.0, 2.0
+"""A column may be long if its count exceeds what is expected by so many sds. Its count is no law's if it exceeds the
+most that any has by the second number: few tails bring out nearly that many."""
 
 
 @public_value
@@ -44,6 +45,7 @@ class FarRows:
         sds: (d,), of the counts, by noise, chance, and scales of components that are not known exactly.
         rows: (d,), of components, on the sides on which they were counted.
         end: of components: rows further out belong to none.
+        clumped: by how much more counts vary by sampling than those of independent rows.
     """
 
     counts: tuple[float, ...]
@@ -51,6 +53,7 @@ class FarRows:
     sds: tuple[float, ...]
     rows: tuple[float, ...]
     end: float
+    clumped: float = 1.0  # for stored numbers of runs that are older than this field
 
     @property
     def doubtful(self) -> bool:
@@ -58,6 +61,18 @@ class FarRows:
         more = (np.array(self.counts) - np.array(self.expected)) / np.array(self.sds)
         more -= max(float(np.median(more)), 0.0)
         return bool((more[np.array(self.rows) > 0] > _DOUBTFUL).any())
+
+    def beyond_laws(self, laws: tuple[LoneTail, ...]) -> tuple[int, ...]:
+        """Give the columns that take more rows far out than any law of a tail of one column does, beside the others."""
+        if not laws:
+            return ()
+        counts, expected, rows = np.array(self.counts), np.array(self.expected), np.array(self.rows)
+        known = np.maximum(rows, 1.0)
+        others = max(float(np.median((counts - expected) / known)), 0.0)
+        most = max(law.far for law in laws) - float(_between(len(counts), self.end)[0])
+        sds = np.sqrt(np.array(self.sds) ** 2 + self.clumped * most * known)
+        more = counts - expected - (others + most) * known
+        return tuple(np.flatnonzero((rows > 0) & (more > _CROWDED * sds)).tolist())
 
     def log_odds(self, laws: tuple[LoneTail, ...]) -> np.ndarray:
         """Compute log odds (laws, d) of each law of a tail of one column, for each, against Gaussian components."""
@@ -99,6 +114,7 @@ def count_far(curator: Curator, scaling: Scaling, public: PublicTable, last: Rou
         tuple(np.sqrt(variances).tolist()),
         tuple(on_sides.tolist()),
         end,
+        found.clumped,
     )
 
 

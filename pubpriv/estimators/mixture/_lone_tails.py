@@ -76,11 +76,11 @@ def lone_tails(d: int, radius: float, end: float) -> tuple[LoneTail, ...]:
     middles, weights = _between(_CHANCES)
     scan = _Scan.of(d, radius, end, weights, np.asarray(ndtri(middles)))
     found = []
-    for excess, column in tailed_columns(middles):
+    for column in tailed_columns(middles):
         middle = weights @ column
         own = (column - middle) / np.sqrt(weights @ (column - middle) ** 2)
         sides = (own, -own) if abs(float(weights @ own**3)) > _NEAR else (own,)
-        found += [scan.explained(excess, side) for side in sides]
+        found += [scan.explained(side) for side in sides]
     return tuple(each for each in found if each is not None)
 
 
@@ -124,7 +124,7 @@ class _Scan:
         )
         return first, second, fourth
 
-    def explained(self, excess: float, column: np.ndarray) -> LoneTail | None:
+    def explained(self, column: np.ndarray) -> LoneTail | None:
         """Find the law of a column with these standardised values that a round sees as Gaussian; None: none."""
         aim, width, place = self.moments(self.plain)[1], 1.0, 0.0
         for _ in range(_PASSES):
@@ -137,13 +137,19 @@ class _Scan:
         values = width * column + place
         lengths = np.sqrt(values[:, None] ** 2 + self.others)
         chances = self.weights[:, None] * self.likely
-        law = tabulated(excess, lengths.ravel(), chances.ravel(), self.d)
+        law = tabulated(float(self.weights @ column**4) - 3, lengths.ravel(), chances.ravel(), self.d)
         shares = (np.maximum(_shares(own, self.weights), _HARDLY) for own in (values, self.plain))
         odds = np.subtract(*(np.log(own) for own in shares))
         sampling = self._sampling(width * column, place) / self._sampling(self.plain, 0.0)
-        lies = np.abs(values)
-        far = float(self.weights[(lies > FAR_OUT) & (lies < furthest(self.d, self.end))].sum())
-        return LoneTail(law, width**2, place / width, max(sampling, 1.0), odds, far)
+        far = self._beyond(values, FAR_OUT) - self._beyond(values, furthest(self.d, self.end))
+        return LoneTail(law, width**2, place / width, max(sampling, 1.0), odds, max(far, 0.0))
+
+    def _beyond(self, values: np.ndarray, end: float) -> float:
+        """Compute the share of the column beyond `end` on either side; nodes are few there, so between them."""
+        order = np.argsort(values)
+        weights = self.weights[order]
+        below, above = np.interp([-end, end], values[order], np.cumsum(weights) - weights / 2)
+        return float(below + 1 - above)
 
     def _sampling(self, values: np.ndarray, place: float) -> float:
         """Compute the relative sampling variance of a variance, times the rows of a component; see `sampling_by`."""

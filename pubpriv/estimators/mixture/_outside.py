@@ -101,6 +101,7 @@ class Tails:
         odd: chance that rows outside of components are odd ones, and not their tails.
         alone: chance of each column that it has a tail which the others have not, (d,).
         skewed: whether tails are longer to one side, as those of skewed laws are.
+        crowded: columns that take more rows far out than any law of tails lets them.
     """
 
     factors: Matrix
@@ -110,10 +111,18 @@ class Tails:
     gaussian: float
     odd: float
     alone: tuple[float, ...]
-    skewed: bool = False  # for stored tails of runs that are older than this field
+    skewed: bool = False  # for stored tails of runs that are older than these fields
+    crowded: tuple[int, ...] = ()
 
     def warnings(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Tell what a reader should know, in words; `columns` are the names of columns."""
+        if self.crowded:
+            names = ", ".join(columns[j] for j in self.crowded)
+            text = (
+                f"more rows lie far out in {names} than long tails explain: a second group of rows lies among those of "
+                "components. Means and covariances there are of all of them together: do not rely on their intervals"
+            )
+            return (text,)
         if self.gaussian > _MAY_BE_GAUSSIAN:
             return ()
         added, error = max(map(max, self.factors)) - 1, 1.96 * max(map(max, self.unsure))

@@ -131,6 +131,7 @@ def read_tails(
         belief.gaussian,
         belief.of_odd_rows,
         tuple(belief.alone.tolist()),
+        crowded=() if far is None else far.beyond_laws(lone),
     )
 
 

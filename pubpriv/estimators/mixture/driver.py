@@ -144,7 +144,7 @@ def _whole(
     facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
-    fits = model.fit.fits and (covered.complete or model.fit.explains)
+    fits = model.fit.fits and (covered.complete or model.fit.explains) and not (last.tails and last.tails.crowded)
     few = last.outside is None or last.outside.few(last.rows)
     sound = model.guard.clear and fits and few and verdict.sound
     measured = last if model.guard.clear else None

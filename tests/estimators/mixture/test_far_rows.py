@@ -81,6 +81,30 @@ def test_a_column_with_many_rows_far_out_is_likely_to_be_long():
     assert alike.log_odds(()).shape == (0, D)
 
 
+def test_a_column_with_more_rows_far_out_than_any_tail_has_is_crowded():
+    """One in forty is what the longest tail brings there; what all columns have is no sign of anything in one."""
+    laws = lone_tails(D, 3.5, END)
+    most = round(max(law.far for law in laws) * N)
+    assert found([16, most + 80, 16, 10, 20, 16]).beyond_laws(laws) == (1,)
+    assert found([16, most, 16, 10, 20, 16]).beyond_laws(laws) == ()
+    assert found([most + 80] * D).beyond_laws(laws) == ()
+    assert found([16, most + 80, 16, 10, 20, 16]).beyond_laws(()) == ()
+
+
+def test_a_second_group_in_one_of_many_columns_flags_the_run():
+    """A twentieth of the rows of each component, six sds off: lengths do not show it, and most runs said nothing."""
+    generator = np.random.default_rng(3)
+    rows = generator.standard_normal((5_060, 20)) + 6 * generator.permutation(np.eye(20)[:3])[np.arange(5_060) % 3]
+    odd = generator.random(len(rows)) < 0.05
+    whole, clean = rows.copy(), rows
+    whole[odd, 7] += 6
+    for table, crowded in ((whole, True), (clean, False)):
+        trial = pp.Curator.simulation(table[60:], "zcdp:0.5", 4)
+        estimate = pp.estimate_mixture(table[:60], trial, n_components=3)
+        assert estimate.converged != crowded
+        assert any("more rows lie far out in x7" in text for text in estimate.diagnostics["warnings"]) == crowded
+
+
 def test_of_columns_without_evidence_one_may_be_long():
     """As likely each, and as likely as it was; where two are long for sure, both are."""
     some, each = _of_columns(np.zeros((1, D)))
