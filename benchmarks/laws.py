@@ -12,7 +12,7 @@
 | `odd-...` | a Gaussian bulk and a few odd rows: wider by a factor, or far away in one column |
 | `two-clusters` | groups that one Gaussian does not know of |
 | `mixed` | a different kind in each column |
-| `one-t5` | a Gaussian, but one column has the tails of `t5` |
+| `one-t5`, `one-t3` | a Gaussian, but one column has the tails of `t5` or `t3` |
 """
 
 from collections.abc import Callable
@@ -266,6 +266,7 @@ for _law in (
     *(_two_clusters(), _correlated()),
     _by_column("mixed", lambda d: [_MIXED[i % len(_MIXED)] for i in range(d)]),
     _by_column("one-t5", lambda d: ["t5", *["gaussian"] * (d - 1)]),
+    _by_column("one-t3", lambda d: ["t3", *["gaussian"] * (d - 1)]),
 ):
     LAWS[_law.name] = _law
 

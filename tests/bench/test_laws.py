@@ -50,6 +50,6 @@ def test_odd_rows_are_told(name):
 def test_laws_are_chosen_by_name():
     """In the order that was asked for; all by default; others are refused."""
     assert [law.name for law in chosen_laws("t5, gaussian")] == ["t5", "gaussian"]
-    assert len(chosen_laws(None)) == len(LAWS) == 25
+    assert len(chosen_laws(None)) == len(LAWS) == 26
     with pytest.raises(InvalidInput, match="joint-t5"):
         chosen_laws("t5,cauchy")
