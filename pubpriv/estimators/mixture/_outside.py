@@ -120,7 +120,7 @@ class Tails:
             names = ", ".join(columns[j] for j in self.crowded)
             text = (
                 f"more rows lie far out in {names} than long tails explain: a second group of rows lies among those of "
-                "components. Means and covariances there are of all of them together: do not rely on their intervals"
+                "components. Means and covariances there are of all of them together: do not use them"
             )
             return (text,)
         if self.gaussian > _MAY_BE_GAUSSIAN:

@@ -118,6 +118,8 @@ def read_tails(
     believed, places = belief.factors, belief.places
     factors = np.minimum(believed, 1.0) if all_odd else believed if seen else np.maximum(believed, 1.0)
     placed = (0.0 if all_odd else 1.0) * places - belief.moved
+    crowded = () if far is None else far.beyond_laws(lone)
+    factors[:, list(crowded)], placed[:, list(crowded)] = 1.0, 0.0  # no law is that of such a column
     unsure = np.hypot(belief.unsure(factors, sampling, noise), _MISTAKEN * (believed - 1))
     measured_mean = clumped * k / n + (last.sum_sd * k / n) ** 2
     mistaken = _MISTAKEN * np.hypot(places, belief.moved)
@@ -131,7 +133,7 @@ def read_tails(
         belief.gaussian,
         belief.of_odd_rows,
         tuple(belief.alone.tolist()),
-        crowded=() if far is None else far.beyond_laws(lone),
+        crowded=crowded,
     )
 
 
