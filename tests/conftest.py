@@ -126,6 +126,8 @@ def prefect_server():
     from prefect import settings
     from prefect.testing import utilities
 
+    from pubpriv.deployments.serving import free_port
+
     def folder() -> str:
         made = tempfile.mkdtemp(prefix="pubpriv-prefect-")
         lay(Path(made) / "prefect-test.db")
@@ -133,6 +135,7 @@ def prefect_server():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(utilities, "mkdtemp", folder)  # where the harness puts its database
+        patch.setattr(utilities, "_find_available_port", free_port)  # any other is often taken until the server starts
         # the server reads the names of all time zones for each schedule: from one list, not from the system's folders
         patch.setenv("PYTHONTZPATH", "")
         with utilities.prefect_test_harness(server_startup_timeout=90):

@@ -6,13 +6,14 @@ Not for production: one SQLite file under many writers, no authentication, and i
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from pubpriv.flows import allowed, processes
 from pubpriv.flows.runtime import HEARTBEAT, PATIENCE, QUIET_SERVER, ask
 
 _HOST = "127.0.0.1"
+_PORTS, _TRIES = range(20_000, 30_000), 100
+"""Ports below those that systems give to connections, and how many are tried."""
+
 _RUNS_AT_ONCE = 4
 """Most runs of the worker: runs that wait for their dataset's slot are processes too, and must not block others."""
 
@@ -123,9 +127,18 @@ def check(port: int) -> None:
 
 
 def free_port() -> int:
-    """Find a port that nobody listens on now."""
-    with socket.create_server((_HOST, 0)) as listening:
-        return int(listening.getsockname()[1])
+    """Find a port that nobody listens on now, and that systems do not give to those who ask for any.
+
+    A server takes seconds to start, and in these seconds such a one would have it.
+
+    Raises:
+        Unavailable: all that were tried are taken.
+    """
+    for _ in range(_TRIES):
+        port = secrets.choice(_PORTS)
+        with suppress(OSError), socket.create_server((_HOST, port)):
+            return port
+    raise Unavailable(f"no port between {_PORTS.start} and {_PORTS.stop} is free: name one with --port")
 
 
 @contextmanager

@@ -5,7 +5,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from pubpriv.deployments.serving import free_port
 from pubpriv.privacy.ledger import Ledger
 
 PASSWORD = "s3cret/pa:ss@word"  # what a careless URL would break on
@@ -108,9 +108,7 @@ class Postgres(Store):
         super().__init__()
         self.programs = programs
         self._folder = Path(tempfile.mkdtemp(prefix="pubpriv-postgres-", dir=_where()))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         # the server refuses to run as root
         self._as = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.stores import PASSWORD, running_postgres
+
+from pubpriv.deployments.serving import free_port
 
 pytestmark = pytest.mark.operate
 
@@ -43,12 +44,6 @@ releases:
 def blocks() -> list[str]:
     """The commands of each block that is to be run."""
     return [found["commands"] for found in BLOCK.finditer(GUIDE.read_text(encoding="utf-8")) if not found["why"]]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _tables(folder: Path) -> None:
@@ -80,7 +75,7 @@ def test_the_guide_can_be_followed(tmp_path):
         script = "\n".join(blocks())
         for folder in FOLDERS:
             script = re.sub(rf"(?<![\w/]){folder}(?=[/\s:]|$)", str(tmp_path / folder[1:]), script, flags=re.M)
-        script = script.replace("HOST", f"127.0.0.1:{server.port}").replace("4200", str(_free_port()))
+        script = script.replace("HOST", f"127.0.0.1:{server.port}").replace("4200", str(free_port()))
         # what a person does at a keyboard: each password is typed twice
         script = re.sub(r"createuser --pwprompt (\w+)", r"printf '%s\\n%s\\n' 'word' 'word' | createuser -P \1", script)
         (tmp_path / "guide.sh").write_text(f"set -euxo pipefail\n{script}\n")
