@@ -69,7 +69,7 @@ class FarRows:
         counts, expected, rows = np.array(self.counts), np.array(self.expected), np.array(self.rows)
         known = np.maximum(rows, 1.0)
         others = max(float(np.median((counts - expected) / known)), 0.0)
-        most = max(law.far for law in laws) - float(_between(len(counts), self.end)[0])
+        most = float(self._brought(laws).max())
         sds = np.sqrt(np.array(self.sds) ** 2 + self.clumped * most * known)
         more = counts - expected - (others + most) * known
         return tuple(np.flatnonzero((rows > 0) & (more > _CROWDED * sds)).tolist())
@@ -78,10 +78,13 @@ class FarRows:
         """Compute log odds (laws, d) of each law of a tail of one column, for each, against Gaussian components."""
         if not laws:
             return np.zeros((0, len(self.counts)))
-        usual = float(_between(len(self.counts), self.end)[0])
-        added = np.outer([law.far - usual for law in laws], self.rows)[:, None, :]
+        added = np.outer(self._brought(laws), self.rows)[:, None, :]
         counts, expected, sds = np.array(self.counts), np.array(self.expected), np.array(self.sds)
         return long_column_odds(counts, expected, sds**2, added).T
+
+    def _brought(self, laws: tuple[LoneTail, ...]) -> np.ndarray:
+        """Give the share of rows that each law takes far out beyond a Gaussian's, (laws,)."""
+        return np.array([law.far for law in laws]) - float(_between(len(self.counts), self.end)[0])
 
 
 @step(title="columns far out", private=True)
