@@ -19,7 +19,7 @@ from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import to_json
 from pubpriv.data.confined import Confined
 from pubpriv.data.outages import failure_of_scan
-from pubpriv.data.placement import check_places
+from pubpriv.data.placement import check_places, check_shape
 from pubpriv.data.questions.base import Question, check_totals
 from pubpriv.data.questions.radial import draws_of
 from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
@@ -283,6 +283,7 @@ class Curator(Confined):
         for number, question in {id(question): question for plan in plans for question in plan}.items():
             known = self._as_asked(question)
             check_room(known, self._unit)
+            check_shape(known, len(self.columns))
             events[number] = event_of(known)
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
 
@@ -349,6 +350,8 @@ class Curator(Confined):
         check_groups_asked(question, self.groups)
         rehearse(question, len(self.columns))
         check_places(question, len(self.columns))
+        if isinstance(self._executor, Cluster):
+            self._executor.check_trial(question, len(self.columns))
 
     def _as_asked(self, question: Question) -> Question:
         """Check the question, and wrap it for the unit of the dataset and the law of this run's noise."""

@@ -17,13 +17,17 @@ from pubpriv.audit._catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit._hidden import MANY, drivers, of_handles, of_persons, searches
 from pubpriv.audit._neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers, with_groups
 from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
+from pubpriv.data.codec import row_tuples
 from pubpriv.data.columns import parse_columns
+from pubpriv.data.frames import Frame
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory, weights_of
-from pubpriv.data.questions import PerPerson, PersonSizes, Question, Radial, StableCells
+from pubpriv.data.pieces import longest_block
+from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial, StableCells
 from pubpriv.data.questions.radial import without_law
+from pubpriv.data.regions import NearestPoint
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import PrivateTable
+from pubpriv.data.tables import ArrayTable, PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
@@ -46,6 +50,9 @@ _REACHED = 0.9
 
 _ROOM = 20
 """Limit of rows in questions of one row of each person; some tables have more persons, some fewer."""
+
+_POINTS, _LEAVING = (200, 258, 419, 513, 600), 4
+"""Numbers of points of a partition, and rows of the person who leaves: so many places a row moves."""
 
 _Rows = list[Record]
 
@@ -235,6 +242,33 @@ def _placed(seed: int) -> Claims:
         whole, rest = _totals(asked, _table_of(records, persons)), _totals(asked, _table_of(records[51:], persons[51:]))
         own = _totals(asked, _table_of(records[:51], persons[:51]))
         yield f"{name}: rows of others add what they added", difference(rest, whole) == own
+    for count in _POINTS:
+        beside, table, whose = _beside_bisectors(count, random)
+        whole, rest, own = (
+            _totals(beside, PersonTable(ArrayTable.of(table[part], None, whose[part])))
+            for part in (slice(None), slice(_LEAVING, None), slice(_LEAVING))
+        )
+        yield f"{count} points: records beside a bisector stay in their regions", difference(rest, whole) == own
+
+
+def _beside_bisectors(count: int, random: np.random.Generator) -> tuple[PerPerson, np.ndarray, np.ndarray]:
+    """Regions of the nearest of `count` points, a table, and whose row each row is.
+
+    Between the first and the last point lie records for which a last bit decides. They stand in the last places of
+    blocks, as products may be computed otherwise there, and elsewhere. The first person has the first rows.
+    """
+    columns = 5
+    points = 50 + 0.1 * random.normal(size=(count, columns))  # far away, but for two
+    points[0], points[-1] = random.normal(size=(2, columns))
+    toward = points[-1] - points[0]
+    across = random.normal(size=(3 * longest_block(columns), columns))
+    across -= np.outer(across @ toward, toward) / (toward @ toward)
+    groups = (*(0,) * (count - 1), 1)
+    frame = Frame.of(np.zeros(columns))
+    question = PerPerson(Counts(NearestPoint(frame, row_tuples(points), groups), 1 << 28), 1, _GRAIN)
+    persons = np.arange(len(across))
+    persons[:_LEAVING] = -1
+    return question, (points[0] + points[-1]) / 2 + across, persons
 
 
 def _files(seed: int) -> Claims:

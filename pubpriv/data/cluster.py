@@ -23,12 +23,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
+from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from queue import Empty, Queue
 from typing import Any, ClassVar, TypeVar
 
 from pubpriv.data.arithmetic import bits
+from pubpriv.data.placement import trial_of
+from pubpriv.data.questions.base import Question
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 _R = TypeVar("_R")
@@ -89,7 +92,7 @@ class Cluster(Executor):
                 spill to disk.
             Unavailable: the scheduler or a worker does not answer, or there is no worker.
         """
-        workers = _ask_workers(_client(self.address), self.address)
+        workers = _ask_workers(_client(self.address), self.address, _about_worker)
         if not workers:
             raise Unavailable(f"the Dask cluster at {self.address} has no worker: start one, or run without --dask")
         here = _versions()
@@ -99,13 +102,24 @@ class Cluster(Executor):
                     f"the Dask worker {name} has {_written(versions)}, and this is {_written(here)}: install the same"
                 )
             if arithmetic != bits():
-                raise InvalidInput(
-                    f"the arithmetic of the Dask worker {name} gives other bits than this machine's: run workers on "
-                    "processors of one kind, or give all of them, and this one, the same OPENBLAS_CORETYPE and "
-                    "NPY_DISABLE_CPU_FEATURES"
-                )
+                raise InvalidInput(_OTHER_BITS.format(name=name))
             if spills:
                 raise InvalidInput(f"the Dask worker {name} may write private totals to its disk: {_HOW_NOT_TO_SPILL}")
+
+    def check_trial(self, question: Question, columns: int) -> None:
+        """Check that every worker gives the public records of the question's trial the bits that they have here.
+
+        It is asked before a question is charged. Each worker does so again before it reads rows, since it may be new.
+
+        Raises:
+            InvalidInput: a worker gives other bits.
+            Unavailable: a worker does not answer.
+        """
+        here = trial_of(question, columns).digest
+        digests = _ask_workers(_client(self.address), self.address, partial(_digest_of_trial, question, columns))
+        for name, digest in sorted(digests.items()):
+            if digest != here:
+                raise InvalidInput(_OTHER_BITS.format(name=name))
 
     def submit(self, fn: Callable[..., _R], /, *args: Any, **kwargs: Any) -> "Future[_R]":
         """Run `fn` on some worker; its result comes back as a `Future`."""
@@ -173,6 +187,11 @@ class Cluster(Executor):
         return f"Cluster({self.address!r})"
 
 
+_OTHER_BITS = (
+    "the arithmetic of the Dask worker {name} gives other bits than this machine's: run workers on processors of one "
+    "kind, or give all of them, and this one, the same OPENBLAS_CORETYPE and NPY_DISABLE_CPU_FEATURES"
+)
+
 _HOW_NOT_TO_SPILL = (
     "start it with DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False "
     "in its environment"
@@ -224,6 +243,11 @@ def _about_worker(dask_worker: Any) -> tuple[tuple[str, ...], str, bool]:
     return _versions(), bits(), _spills(dask_worker)
 
 
+def _digest_of_trial(question: Question, columns: int) -> str:
+    """Digest of a question's trial on a worker."""
+    return trial_of(question, columns).digest
+
+
 def _versions() -> tuple[str, ...]:
     return tuple(version(name) for name in ("pubpriv", "numpy", "pyarrow"))
 
@@ -273,8 +297,8 @@ def _client(address: str) -> Any:
         return _clients[address]
 
 
-def _ask_workers(client: Any, address: str) -> dict[str, Any]:
-    """Ask each worker for what `_about_worker` returns.
+def _ask_workers(client: Any, address: str, ask: Callable[..., Any]) -> dict[str, Any]:
+    """Ask each worker for what `ask` returns there, by worker.
 
     Raises:
         InvalidInput: a worker cannot answer, because pubpriv is not installed there.
@@ -282,7 +306,7 @@ def _ask_workers(client: Any, address: str) -> dict[str, Any]:
     """
     failure: PubPrivError
     try:
-        facts: dict[str, Any] = client.sync(client.run, _about_worker, callback_timeout=_WORKERS_SECONDS)
+        facts: dict[str, Any] = client.sync(client.run, ask, callback_timeout=_WORKERS_SECONDS)
     except (OSError, TimeoutError):  # a connection was lost, or a worker is stopped
         failure = Unavailable(f"a worker of the Dask cluster at {address} does not answer: end it, or try again")
     except Exception:

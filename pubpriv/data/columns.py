@@ -13,9 +13,11 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput, nearest
 
-_MAPS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
+MAPS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
+"""Functions of one cell that an expression may name."""
+
 _BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
-_EXPRESSION = re.compile(rf"\s*({'|'.join(_MAPS)})\((.+)\)\s*")
+_EXPRESSION = re.compile(rf"\s*({'|'.join(MAPS)})\((.+)\)\s*")
 _CLIP = re.compile(r"\s*clip\((.+),([^,]+),([^,]+)\)\s*")
 _RATIO = re.compile(r"\s*(\S.*?)\s+/\s+(\S.*?)\s*")
 _SIGNS = r"[-+*/^]+"
@@ -80,8 +82,8 @@ class Column:
         """Map `cells` in place; the caller holds `np.errstate(all="ignore")`."""
         if self.between is not None:
             np.clip(cells, *self.between, out=cells)
-        elif self.function in _MAPS:
-            _MAPS[self.function](cells, out=cells)
+        elif self.function in MAPS:
+            MAPS[self.function](cells, out=cells)
 
     def undo(self, cells: np.ndarray) -> None:
         """Map cells back to the units of `original`, in place; clipped cells and the sign of a square are lost."""

@@ -70,7 +70,7 @@ class PairBins:
         centers, half_norms, gaps, first = self._arrays
         z, norms = view.mapped(self.frame)
         # |z - c|^2 / 2 - |z|^2 / 2: the subtracted term does not change which center is nearer
-        far = half_norms - centers @ z
+        far = np.subtract(half_norms, products := view.products(centers, z), out=products)
         records = np.arange(far.shape[1])
         nearest = np.argmin(far, axis=0)
         away = far[nearest, records]

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.columns import parse_columns
+from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.id_pass import IdPass, Replaced
 from pubpriv.data.memory import MOST_BYTES, Kept
@@ -51,6 +51,12 @@ class _Weighted:
         """Groups of its rows; None: there are none."""
         by: ByCategory | None = self.chunk.by
         return by
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns of the estimate."""
+        columns: tuple[Column, ...] = self.chunk.columns
+        return columns
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Return blocks (d, length); each overwrites the one before.

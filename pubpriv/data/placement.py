@@ -1,30 +1,59 @@
-"""Check that a record's integers do not depend on its place, which changes when rows before it come or go.
+"""Try a question itself before it is paid for: what a record adds must not depend on its place or its company.
 
-A block is mapped by matrix products. Their last bits could depend on a column's place in the block, and one differing
-bit in later rows could cost the privacy of many records. If the unit is a row nothing moves. If it is a person, every
-product of a question is tried on public random columns, in several orders, before it is paid for. With OpenBLAS,
-products of blocks of fixed length, a multiple of 64, pass, and odd lengths fail.
+If the unit is a person, or a period, rows of others move when a row comes or goes. A block is mapped by matrix
+products, whose last bits may depend on a column's place in the block, on the shape of the product, and on the kernel
+that BLAS chooses for the processor. Such a bit decides on which side of a border a record lies, so one person who
+leaves could change what many others add. No list of products shows that: a list missed one.
+
+So a trial asks the question's own `totals` of public records that lie as near to its borders as floats can, where a
+last bit decides, and among them zeros and hostile records. The same weighted records in another order must give the
+same totals, to the last bit. Orders put each record in every place of a block, among itself, among zeros, among
+hostile records and among all others. What is computed on the way, images and regions, is compared record by record.
 """
 
 import dataclasses
-from collections.abc import Iterator
-from functools import cache
+import hashlib
+import time
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
-from pubpriv.data.arithmetic import single_threaded_blas
+from pubpriv.data.arithmetic import row_by_row, single_threaded_blas
+from pubpriv.data.borders import CODES, HOSTILE_ONES, TRIED, frames_in, integers_in, trial_records
+from pubpriv.data.columns import MAPS
 from pubpriv.data.frames import Frame
-from pubpriv.data.pairs import PairBins
 from pubpriv.data.pieces import longest_block
-from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.questions.in_period import weighing
-from pubpriv.data.regions import NearestPoint
-from pubpriv.data.uncovered import Uncovered
+from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
-_ORDERS = 3
-"""Random orders of the columns that are tried, in addition to a shift and the reverse."""
+_SECONDS = 0.05
+"""Processor time after which the trial of a shape tries no further order."""
+
+_FEW = 4
+"""Orders in which each question is tried; those of its shape, tried first, are many. A trial takes as long as five
+blocks, and another one to find borders."""
+
+_RANDOM_ORDERS = 4
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the trial of a question showed on this machine.
+
+    Attributes:
+        orders: number of orders that were compared.
+        differs: what differed first; empty if nothing did.
+        digest: hex digits, equal on two machines if they give the trial's records the same bits.
+    """
+
+    orders: int
+    differs: str
+    digest: str
 
 
 def check_places(question: Question, columns: int) -> None:
@@ -33,43 +62,191 @@ def check_places(question: Question, columns: int) -> None:
     Raises:
         InvalidInput: this machine does; nothing was spent.
     """
-    if weighing(question) is None:
-        return
-    length = longest_block(columns)
-    for rows, inner in sorted({(1, columns), *_products(question)}):
-        if not _same_everywhere(rows, inner, length):
-            raise InvalidInput(
-                "this machine's matrix products depend on the place of a record, so the rows of one person could move "
-                "those of others: nothing was asked. Choose other kernels, for example OPENBLAS_CORETYPE=Haswell, or "
-                "another machine"
-            )
+    if weighing(question) is not None:
+        _check_shape(_shape_of(question), question, columns)
+        _refuse(trial_of(question, columns))
 
 
-def _products(value: Any) -> Iterator[tuple[int, int]]:
-    """Shapes of the matrices by which a public value multiplies blocks."""
+def check_shape(question: Question, columns: int) -> None:
+    """Do the same for a planned question, whose numbers are not known yet, with random numbers of its shape.
+
+    Raises:
+        InvalidInput: see `check_places`.
+    """
+    if weighing(question) is not None:
+        filled = _filled(question, columns, np.random.default_rng(columns))
+        _check_shape(_shape_of(filled), filled, columns)
+
+
+_SHAPES: set[Hashable] = set()
+"""Shapes of questions that passed their trial in this process."""
+
+
+def _check_shape(shape: Hashable, question: Question, columns: int) -> None:
+    """Try a question of this shape in as many orders as there is time for, once in a process."""
+    if (shape, columns) not in _SHAPES:
+        _refuse(_tried(question, columns, _SECONDS))
+        _SHAPES.add((shape, columns))
+
+
+def _refuse(trial: Trial) -> None:
+    if trial.differs:
+        raise InvalidInput(
+            f"this machine's arithmetic depends on the place of a record (seen in {trial.differs}), so the rows of one "
+            "person could move those of others: nothing was asked. Choose other kernels, for example "
+            "OPENBLAS_CORETYPE=Haswell, or another machine"
+        )
+
+
+def _shape_of(value: Any) -> Hashable:
+    """What is left of a public value without its numbers: classes, and lengths of tuples."""
+    if isinstance(value, tuple):
+        inner = {_shape_of(item): None for item in value}
+        return len(value), tuple(inner)
+    if dataclasses.is_dataclass(value):
+        return type(value).__name__, tuple(_shape_of(getattr(value, field.name)) for field in dataclasses.fields(value))
+    return type(value).__name__
+
+
+def _filled(value: Any, columns: int, random: np.random.Generator) -> Any:
+    """Return a public value with a full matrix in each frame, and other points."""
     if isinstance(value, Frame):
-        yield from value.products
-    elif isinstance(value, tuple):
-        if not isinstance(value[0] if value else 0, tuple | float | int):
-            for item in value:
-                yield from _products(item)
-    elif dataclasses.is_dataclass(value):
-        if isinstance(value, NearestPoint | PairBins | Uncovered):
-            points = value.centers if isinstance(value, PairBins) else value.points
-            yield len(points), value.frame.dimension
-        for field in dataclasses.fields(value):
-            yield from _products(getattr(value, field.name))
+        return Frame.of(random.normal(size=columns), random.normal(size=(value.dimension, columns)))
+    if isinstance(value, tuple):
+        return tuple(_filled(item, columns, random) for item in value)
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    changed = {field.name: _filled(getattr(value, field.name), columns, random) for field in dataclasses.fields(value)}
+    for name in {"points", "centers"} & {*changed}:
+        changed[name] = tuple(tuple(random.normal(size=len(point)).tolist()) for point in changed[name])
+    return dataclasses.replace(value, **changed)
+
+
+def trial_of(question: Question, columns: int) -> Trial:
+    """Try a question in a few orders of public records, the same on every machine of one kind; once in a process."""
+    frozen: Any = question
+    return _remembered(frozen, columns)
+
+
+@lru_cache(maxsize=32)
+def _remembered(question: Any, columns: int) -> Trial:
+    return _tried(question, columns, 0.0)
+
+
+def _tried(question: Question, columns: int, seconds: float) -> Trial:
+    """Try a question in `_FEW` orders, and in more of them until `seconds` of processor time have passed."""
+    random, length, start = np.random.default_rng(columns), longest_block(columns), time.thread_time()
+    with single_threaded_blas(), row_by_row():
+        block = _Block.in_turn(question, trial_records(question, columns, random), length, random)
+        expected = block.look()
+        differs, orders = "" if _maps_alike(length) else "a map of columns", 0
+        for order in _orders(length, random):
+            if differs or (orders >= _FEW and time.thread_time() - start > seconds):
+                break
+            differs, orders = block.in_order(order).look().difference(expected), orders + 1
+    return Trial(orders, differs, expected.digest())
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A block of the trial's records, each in many places.
+
+    Attributes:
+        question: the question, with its wrapper for persons or a period.
+        records: (d, TRIED).
+        which: (length,) number of the record in each place.
+        weights: (length,) its weight there, as persons' rows have weights; None for a question without weights.
+    """
+
+    question: Question
+    records: np.ndarray
+    which: np.ndarray
+    weights: np.ndarray | None
+
+    @classmethod
+    def in_turn(cls, question: Question, records: np.ndarray, length: int, random: np.random.Generator) -> "_Block":
+        """Let all records follow each other in turn, with weights at random, so that differences do not cancel."""
+        weighed = weighing(question)
+        weights = None if weighed is None else random.integers(1, weighed[1] + 1, length).astype(np.float64)
+        return cls(question, records, np.resize(np.arange(TRIED), length), weights)
+
+    def in_order(self, order: np.ndarray) -> "_Block":
+        """Return the same weighted records in another order."""
+        weights = None if self.weights is None else self.weights[order]
+        return dataclasses.replace(self, which=self.which[order], weights=weights)
+
+    def look(self) -> "_Look":
+        """Compute images, regions and totals of this block."""
+        view = View(self.records.take(self.which, axis=1), weights=self.weights, codes=CODES.take(self.which))
+        images = {}
+        for number, frame in enumerate(frames_in(self.question)):
+            images[f"the image under frame {number}"], images[f"the length under frame {number}"] = view.mapped(frame)
+        for number, assign in enumerate(integers_in(self.question)):
+            images[f"the region of partition {number}"] = assign(view)
+        first = np.unique(self.which, return_index=True)[1]
+        of_records = {name: values.take(first, axis=-1) for name, values in images.items()}
+        uneven = [name for name, values in images.items() if not self._same(values, of_records[name])]
+        return _Look(self.question.totals(view), of_records, uneven)
+
+    def _same(self, values: np.ndarray, of_records: np.ndarray) -> bool:
+        """Check that each record has the same value in all its places; hostile ones, whose images may be NaN, apart."""
+        return bool(((values == of_records.take(self.which, axis=-1)) | (self.which < HOSTILE_ONES)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What one arrangement of the trial's records gave.
+
+    Attributes:
+        totals: the question's own.
+        images: images and regions of each record, (TRIED,) or (ell, TRIED), by name.
+        uneven: names of images that are not the same in all places of a record.
+    """
+
+    totals: Totals
+    images: dict[str, np.ndarray]
+    uneven: list[str]
+
+    def difference(self, expected: "_Look") -> str:
+        """Name what depends on the place of a record; empty if nothing does."""
+        for name in (*self.uneven, *expected.uneven):
+            return name
+        for name, values in self.images.items():
+            if not np.array_equal(values[..., HOSTILE_ONES:], expected.images[name][..., HOSTILE_ONES:]):
+                return name
+        totals = expected.totals
+        return next((f"the {name}" for name in totals if not np.array_equal(self.totals[name], totals[name])), "")
+
+    def digest(self) -> str:
+        """Hex digits of all bits."""
+        parts = (*self.totals.values(), *self.images.values())
+        return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
+
+
+def _orders(length: int, random: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield orders of records in turn: each among records of other kinds, among itself, at random, and all shifts."""
+    places = np.arange(length)
+    runs = places.reshape(-1, TRIED).T.ravel()
+    others, near = np.split(runs, 2)  # the latter half of the records lie near borders, the first ones are hostile
+    yield np.roll(places, TRIED // 2 + 1)  # where zeros were there are others now
+    yield np.stack([near, others]).T.ravel()
+    yield runs
+    yield random.permutation(places)
+    yield np.stack([others[::-1], near]).T.ravel()
+    for _ in range(_RANDOM_ORDERS):
+        yield random.permutation(places)
+    for shift in range(1, TRIED):
+        yield np.roll(places, shift)
 
 
 @cache
-def _same_everywhere(rows: int, inner: int, length: int) -> bool:
-    """Check whether a (rows, inner) matrix times a block gives each column the same bits in every place."""
-    random = np.random.default_rng([rows, inner, length])
-    matrix, block = random.normal(size=(rows, inner)), random.normal(size=(inner, length))
-    block[:, :: length // 8] = np.nan
-    places = np.arange(length)
-    orders = [np.roll(places, 1), places[::-1], *(random.permutation(length) for _ in range(_ORDERS))]
-    with single_threaded_blas(), np.errstate(all="ignore"):
-        whole = np.matmul(matrix, block)
-        moved = [np.matmul(matrix, np.ascontiguousarray(block[:, order])) for order in orders]
-    return all(np.array_equal(a, whole[:, order], equal_nan=True) for a, order in zip(moved, orders, strict=True))
+def _maps_alike(length: int) -> bool:
+    """Check that each map of columns gives a cell the same bits wherever it stands in a row of a block."""
+    cells = np.concatenate([np.geomspace(1e-300, 1e300, TRIED - 1), [np.nan]])
+    for apply in MAPS.values():
+        rows = np.stack([np.roll(np.resize(cells, length), -turn) for turn in range(TRIED)])
+        for row in rows:
+            apply(row, out=row)
+        if not np.array_equal(rows, np.stack([np.roll(rows[0], -turn) for turn in range(TRIED)]), equal_nan=True):
+            return False
+    return True

@@ -10,20 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.borders import HOSTILE, centers_and_points
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import rebuilt
-from pubpriv.data.frames import Frame
-from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, Scale, check_totals
 from pubpriv.data.questions.in_period import weighing
 from pubpriv.data.questions.radial import GAUSSIAN, under_law
-from pubpriv.data.regions import NearestPoint, View
-from pubpriv.data.uncovered import Uncovered
+from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
-
-_HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
-"""Cells that are hard for floating-point arithmetic."""
 
 _MOST_OWN = 64
 """Most trial records made from the question itself: centers of its frames, and points."""
@@ -126,38 +121,12 @@ def _silent(part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG001 - a 
 
 def _records(question: Question, columns: int) -> Iterator[np.ndarray]:
     """Yield records of hostile cells, plain records with one hostile cell, and the question's own points."""
-    for cell in _HOSTILE:
+    for cell in HOSTILE:
         yield np.full(columns, cell)
         record = np.zeros(columns)
         record[-1] = cell
         yield record
-    yield np.resize(_HOSTILE, columns)
+    yield np.resize(HOSTILE, columns)
     yield np.resize((1e308, -1e308), columns)
-    own = list(_own(question))
+    own = list(centers_and_points(question, _MOST_OWN // 2))
     yield from own[: _MOST_OWN // 2] + own[_MOST_OWN // 2 :][-_MOST_OWN // 2 :]
-
-
-def _own(value: Any) -> Iterator[np.ndarray]:
-    """Yield centers of the frames of a public value, and points of its partitions, as records."""
-    if isinstance(value, Frame):
-        yield np.array(value.center, dtype=np.float64)
-    elif isinstance(value, tuple):
-        if not isinstance(value[0] if value else 0, tuple | float | int):  # tuples of numbers contain no frames
-            for item in value:
-                yield from _own(item)
-    elif dataclasses.is_dataclass(value):
-        if isinstance(value, NearestPoint | PairBins | Uncovered):
-            points = value.centers if isinstance(value, PairBins) else value.points
-            yield from _back(value.frame, points[: _MOST_OWN // 4] + points[-_MOST_OWN // 4 :])
-        for field in dataclasses.fields(value):
-            yield from _own(getattr(value, field.name))
-
-
-def _back(frame: Frame, points: tuple[tuple[float, ...], ...]) -> np.ndarray:
-    """Records that `frame` maps to or near `points`; none if its matrix is singular."""
-    center, matrix = frame.dense()
-    with np.errstate(all="ignore"):
-        try:
-            return np.asarray(center + np.linalg.solve(matrix @ matrix.T, np.array(points).T).T @ matrix)
-        except np.linalg.LinAlgError:
-            return np.empty((0, len(center)))

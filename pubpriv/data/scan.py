@@ -16,7 +16,7 @@ from pubpriv.common.threads import kept_threads
 from pubpriv.data._wide import Sums, nothing_of
 from pubpriv.data.arithmetic import row_by_row, single_threaded_blas, taking_turns
 from pubpriv.data.memory import Kept
-from pubpriv.data.placement import check_places
+from pubpriv.data.placement import check_places, trial_of
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.questions.in_period import weighing, whole
@@ -51,7 +51,8 @@ def scan(table: Any, question: Question, executor: Executor | None = None, here:
         if executor is not None and (weighing(question) is not None or not private):
             sent = [chunk.travelling() for chunk in chunks] if private else chunks
             together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
-            each = executor.map(partial(_scan_chunk, question), sent, chunksize=together)
+            digest = trial_of(question, len(chunks[0].columns)).digest if chunks else None
+            each = executor.map(partial(_scan_chunk, question, digest=digest), sent, chunksize=together)
             return total.join(_counted(each, count)).clamped(question)
         if here and len(chunks) == 1:
             return total.join([_scan_chunk(question, chunks[0], count=count)]).clamped(question)
@@ -60,7 +61,9 @@ def scan(table: Any, question: Question, executor: Executor | None = None, here:
             return total.join(each).clamped(question)
 
 
-def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Sums:
+def _scan_chunk(
+    question: Question, chunk: Any, number: int = 0, count: Count | None = None, digest: str | None = None
+) -> Sums:
     """Sum one chunk, in a thread or on another machine.
 
     Args:
@@ -68,6 +71,10 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         chunk: chunk of the table.
         number: number of the chunk in `count`.
         count: counter of the blocks read, if somebody watches.
+        digest: what the trial of the question gave where the scan was begun; None: it is this process.
+
+    Raises:
+        ValueError: the trial gives other bits here, or depends on a record's place.
     """
     # no warnings, since they would depend on values
     with single_threaded_blas(), row_by_row():
@@ -78,6 +85,8 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         for number_of_block, view in enumerate(View.of_each(blocks, weights, chunk.by is not None, kept)):
             if number_of_block == 0:
                 check_places(question, len(view.block))  # the door could only check its own machine
+                if digest is not None and trial_of(question, len(view.block)).digest != digest:
+                    raise ValueError("the trial of the question gives other bits on this machine")
             total.add(question.totals(view))
     return total
 

@@ -8,16 +8,13 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from pubpriv.audit import _hidden, _persons
 from pubpriv.curator import Curator
-from pubpriv.data import frames, id_pass, person_table, placement, tables
-from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Counts, PersonSizes, Radial
+from pubpriv.data import frames, id_pass, person_table, tables
+from pubpriv.data.questions import PersonSizes, Radial
 from pubpriv.data.questions.per_person import PerPerson
-from pubpriv.data.regions import Shells
-from pubpriv.errors import InvalidInput
+from pubpriv.data.regions import View
 from pubpriv.ledger import questions as ledger
 
 
@@ -107,39 +104,22 @@ def _map_that_knows_places(self, block, out):
 def test_a_map_that_depends_on_the_place(monkeypatch):
     """Rows of others move, and add something else."""
     monkeypatch.setattr(frames.Frame, "map", _map_that_knows_places)
+    monkeypatch.setattr("pubpriv.data.scan.check_places", lambda *_: None)  # which would refuse it: see test_places.py
     assert "rows of others add what they added" in promise("places", _persons._placed(0))
 
 
-_COLUMNS = 5
-_SQUARE, _TRIANGULAR = (
-    Frame.of(np.zeros(_COLUMNS), kept(np.ones((_COLUMNS, _COLUMNS)))) for kept in (np.triu, np.tril)
-)
+def test_a_nearest_point_whose_product_rounds_otherwise_in_the_last_places_of_a_block(monkeypatch):
+    """As a product of records and points did on some kernels, though that of points and records did not."""
+    right = View.products
 
+    def products(self, left, records):
+        made = right(self, left, records)
+        made[:, -4:] = left[:, ::-1] @ records[::-1, -4:]
+        return made
 
-@pytest.mark.parametrize(
-    ("frame", "shape"),
-    [(_SQUARE, (1, _COLUMNS)), (_SQUARE, (_COLUMNS, _COLUMNS)), (_TRIANGULAR, (2, 2)), (_TRIANGULAR, (3, _COLUMNS))],
-    ids=["one row", "all rows", "upper half", "lower half"],
-)
-def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(monkeypatch, frame, shape):
-    """The trial on public columns, which every question of persons passes first: of halves of triangular maps, too."""
-    right = np.matmul
-
-    def matmul(a, b, **more):
-        found = right(a, b, **more)
-        if a.shape == shape:
-            found[:, 1::2] *= 1 + 2.0**-52
-        return found
-
-    placement._same_everywhere.cache_clear()
-    monkeypatch.setattr(placement.np, "matmul", matmul)
-    counts = Counts(Shells(frame, (1.0,)), 1)
-    try:
-        with pytest.raises(InvalidInput, match="on the place of a record"):
-            placement.check_places(PerPerson(counts, 1, 64), _COLUMNS)
-    finally:
-        monkeypatch.undo()
-        placement._same_everywhere.cache_clear()
+    monkeypatch.setattr(View, "products", products)
+    monkeypatch.setattr("pubpriv.data.scan.check_places", lambda *_: None)
+    assert "records beside a bisector" in promise("places", _persons._placed(0))
 
 
 def test_the_number_of_rows_in_what_drivers_know(monkeypatch):

@@ -196,7 +196,10 @@ def test_a_cluster_that_finishes_nothing_is_given_up(table, monkeypatch):
 
 
 def test_a_scheduler_that_is_lost_after_a_charge_is_reported_and_nothing_else_is(tmp_path, monkeypatch):
-    """By asking it once more, not by what the scan raised; the charge is kept, and threads go on for nothing."""
+    """By asking it once more, not by what the scan raised; the charge is kept, and threads go on for nothing.
+
+    One that is lost before the charge is reported for nothing.
+    """
     monkeypatch.setattr("pubpriv.data.cluster._CONNECT_SECONDS", 0.1)
     private, _ = gaussian_tables(tmp_path)
     table = PrivateTable.open(private, ["a", "b"])
@@ -204,6 +207,10 @@ def test_a_scheduler_that_is_lost_after_a_charge_is_reported_and_nothing_else_is
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
         run = pp.Curator(table, ledger, "visits", "zcdp:0.5", "r1", Cluster(_nobody()))
+        with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer"):
+            run.release(question, "counts")
+        assert ledger.balance("visits").spent == 0
+        monkeypatch.setattr(Cluster, "check_trial", lambda *_: None)  # it is lost afterwards
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer.*run the same release id again") as lost:
             run.release(question, "counts")
         assert lost.value.__cause__ is lost.value.__context__ is None

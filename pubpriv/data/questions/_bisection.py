@@ -109,12 +109,14 @@ class Bisection:
 
     def totals(self, view: View) -> Totals:
         """{"histogram": records whose number first fits at each threshold, (2^steps + 1,)}."""
+        cells = (1 << self.steps) + 1
+        return {"histogram": counts_of(self.integers(view), cells + 1, view.weights)[:cells]}
+
+    def integers(self, view: View) -> np.ndarray:
+        """Return the first threshold that each record's number does not exceed, by its place; -1 if not finite."""
         z, norms = view.mapped(self.frame)
         number = z[0] if self.signed else np.sqrt(norms)
-        finite = np.isfinite(number)
-        fits = np.searchsorted(self.thresholds, number[finite], side="left")
-        cells = (1 << self.steps) + 1
-        return {"histogram": counts_of(fits, cells + 1, view.weights_of(finite))[:cells]}
+        return np.where(np.isfinite(number), np.searchsorted(self.thresholds, number, side="left"), -1)
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
         """The noisy counts at the thresholds that were asked, in order: (steps,)."""

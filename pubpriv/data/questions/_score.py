@@ -68,12 +68,15 @@ class BoundedScore(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"score": (1,)}."""
+        scores = self.integers(view)
+        return {"score": np.array([scores.sum() if view.weights is None else scores @ view.weights]).astype(np.int64)}
+
+    def integers(self, view: View) -> np.ndarray:
+        """Return the score of each record in steps of the grid, integers as floats; 0 for one that is not finite."""
         view = view.counting()
         difference = self.first.log_density(view) - self.second.log_density(view)
         scaled = np.rint(np.clip(difference, -self.bound, self.bound) * (BoundedScore.grid / self.bound))
-        keep = np.abs(scaled) <= BoundedScore.grid
-        kept = np.where(keep, scaled, 0.0)
-        return {"score": np.array([kept.sum() if view.weights is None else kept @ view.weights]).astype(np.int64)}
+        return np.where(np.abs(scaled) <= BoundedScore.grid, scaled, 0.0)
 
     def values(self, noisy: Totals) -> Values:
         """The sum of clipped differences, in nats, (1,)."""
