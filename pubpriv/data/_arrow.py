@@ -6,6 +6,13 @@ from typing import Any
 
 import numpy as np
 
+_HALVES, _EXACT_POWERS, _EXACT_WHOLE = 128, 22, 1 << 53
+"""Bits of a decimal in two halves; powers of ten, and whole numbers, that are exact as floats."""
+
+_UUID_TEXT = 36
+_UUID_PLACES = [place for place in range(_UUID_TEXT) if place not in (8, 13, 18, 23)]
+"""Characters of a UUID in text, and the places of its digits; dashes are at the others."""
+
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -14,6 +21,13 @@ def is_number(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def is_bytes(kind: Any) -> bool:
+    """Check whether an Arrow type is that of cells of a column without a type."""
+    from pyarrow import types
+
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))
 
 
 @lru_cache
@@ -30,8 +44,16 @@ def no_number(name: str, kind: Any) -> str:
     from pyarrow import types
 
     if types.is_dictionary(kind):
-        return f"is categories of {kind.value_type}, not a number; --by {name} makes groups of them"
-    return f"is {kind}, not a number: name other columns, or write its cells as numbers"
+        values = "objects" if is_bytes(kind.value_type) else _for_people(kind.value_type)
+        return f"is categories of {values}, not a number; --by {name} makes groups of them"
+    return f"is {_for_people(kind)}, not a number: name other columns, or write its cells as numbers"
+
+
+def _for_people(kind: Any) -> str:
+    """Name a type: text of any width is a string."""
+    from pyarrow import types
+
+    return "string" if types.is_large_string(kind) or types.is_string_view(kind) else str(kind)
 
 
 def numbers_of(array: Any) -> np.ndarray:
@@ -46,8 +68,8 @@ def numbers_of(array: Any) -> np.ndarray:
 
     kind, parts = array.type, 1
     if pa.types.is_decimal(kind):
-        array = array.cast(pa.float64(), safe=False)
-    elif pa.types.is_boolean(kind):
+        return _of_decimals(array)
+    if pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
     elif pa.types.is_date32(kind):
         array = array.view(pa.int32())
@@ -62,6 +84,49 @@ def numbers_of(array: Any) -> np.ndarray:
         numbers = numbers / parts
     # arrays read from Parquet files have a validity bitmap even if nothing is null
     return numbers if validity is None or array.null_count == 0 else np.where(validity_of(array), numbers, np.nan)
+
+
+def _of_decimals(array: Any) -> np.ndarray:
+    """Convert decimals to the nearest floats, as Python does; Arrow's own conversion rounds more than once.
+
+    A whole number of up to 53 bits, divided by a power of ten of up to 22 places, is a quotient of two floats that are
+    exact, so it is rounded once. All others are read from their digits.
+    """
+    import pyarrow as pa
+
+    kind, there = array.type, validity_of(array)
+    numbers, far = np.full(len(array), np.nan), there
+    if kind.bit_width <= _HALVES and 0 <= kind.scale <= _EXACT_POWERS:
+        alike = array.cast(pa.decimal128(38, kind.scale), safe=False)  # the widest: no digit can be one too many
+        held = alike.buffers()[1]
+        if held is not None:  # there is more than nulls
+            low, high = np.frombuffer(held, "<i8").reshape(-1, 2)[alike.offset :][: len(array)].T
+            numbers = np.where(there, low / 10.0**kind.scale, np.nan)
+            far = there & ((high != low >> 63) | (low < -_EXACT_WHOLE) | (low > _EXACT_WHOLE))
+    if far.any():
+        numbers[far] = array.filter(pa.array(far)).cast(pa.string()).cast(pa.float64())
+    return numbers
+
+
+def is_uuid(kind: Any) -> bool:
+    """Check whether an Arrow type is that of UUIDs."""
+    return bool(getattr(kind, "extension_name", "") == "arrow.uuid")
+
+
+def texts_of_uuids(array: Any) -> Any:
+    """Write UUIDs as texts with small letters and dashes, as databases do; nulls stay."""
+    import pyarrow as pa
+
+    stored = array.storage
+    held, count = stored.buffers()[1], len(stored)
+    texts = np.full((count, _UUID_TEXT), ord("-"), np.uint8)
+    if held is not None:  # there is more than nulls
+        parts = np.frombuffer(held, np.uint8).reshape(-1, 16)[stored.offset :][:count]
+        digits = np.stack([parts >> 4, parts & 15], axis=2).reshape(count, 32)
+        texts[:, _UUID_PLACES] = np.frombuffer(b"0123456789abcdef", np.uint8)[digits]
+    missing = pa.py_buffer(np.packbits(validity_of(stored), bitorder="little"))
+    offsets = pa.py_buffer(np.arange(0, (count + 1) * _UUID_TEXT, _UUID_TEXT))
+    return pa.Array.from_buffers(pa.large_string(), count, [missing, offsets, pa.py_buffer(texts)])
 
 
 def distinct(array: Any) -> tuple[Any, np.ndarray]:

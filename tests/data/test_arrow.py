@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pandas as pd
@@ -15,15 +15,13 @@ from pubpriv.data._arrow import numbers_of
 from pubpriv.data.tables import PublicTable
 
 TYPES = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
-TYPES += [pa.float16(), pa.float32(), pa.float64(), pa.decimal128(30, 4), pa.decimal256(40, 2)]
+TYPES += [pa.float16(), pa.float32(), pa.float64()]
 
 
 def cells(kind: pa.DataType, nulls: float, n: int = 500) -> pa.Array:
     """Values of the whole range of a type."""
     generator = np.random.default_rng(0)
-    if pa.types.is_decimal(kind):
-        values = [Decimal(int(v)) / 100 for v in generator.integers(-(10**15), 10**15, n)]
-    elif pa.types.is_floating(kind):
+    if pa.types.is_floating(kind):
         special = [np.nan, np.inf, -np.inf, -0.0]
         values = list(np.r_[special, generator.standard_normal(n - 4) * 100].astype(kind.to_pandas_dtype()))
     else:
@@ -43,6 +41,25 @@ def test_every_type_becomes_what_arrow_makes_of_it(kind, nulls):
         assert found.dtype == np.float64
         assert np.array_equal(found, wanted, equal_nan=True)
         assert np.array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+
+
+DECIMALS = [(5, 2), (18, 0), (18, 2), (38, 10), (38, 22), (38, 23), (38, 37), (76, 30)]
+
+
+@pytest.mark.parametrize(("precision", "scale"), DECIMALS)
+def test_a_decimal_becomes_the_nearest_float(precision, scale):
+    """As Python rounds it; Arrow's own conversion, by which private rows were read, was off in one of seven."""
+    generator = np.random.default_rng(1)
+    wholes = [int("".join(map(str, generator.integers(0, 10, generator.integers(1, precision))))) for _ in range(300)]
+    wholes += [2**53 - 1, -(2**53), 2**53 + 1, -(2**63), 2**63 - 1] * (precision > 18) + [0, -1]
+    with localcontext(prec=90):
+        cells = [None if place % 7 == 3 else Decimal(whole).scaleb(-scale) for place, whole in enumerate(wholes)]
+    kind = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    wanted = np.array([np.nan if cell is None else float(cell) for cell in cells])
+    whole = pa.array(cells, kind)
+    for part in (slice(None), slice(3, None), slice(5, 77), slice(0, 0)):
+        assert np.array_equal(numbers_of(whole[part]), wanted[part], equal_nan=True)
+    assert np.isnan(numbers_of(pa.nulls(2, kind))).all()
 
 
 @pytest.mark.parametrize("index", [None, "id"])
