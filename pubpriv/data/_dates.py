@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.common.periods import Span
-from pubpriv.data._arrow import numbers_of
+from pubpriv.data._arrow import is_bytes, numbers_of
 from pubpriv.data.formats.cells import days_in
 from pubpriv.errors import InvalidInput
 
@@ -44,7 +44,7 @@ def in_span(array: Any, span: Span) -> np.ndarray:
     """
     from pyarrow import types
 
-    days = days_in(array) if types.is_binary(array.type) else numbers_of(array)
+    days = days_in(array) if is_bytes(array.type) else numbers_of(array)
     first, end = span.days
     with np.errstate(all="ignore"):
         days = days / _DAY if types.is_integer(array.type) else days

@@ -7,19 +7,18 @@ import csv
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from io import BytesIO, TextIOWrapper
-from numbers import Real
 from os.path import splitext
 from typing import Any
 
 import numpy as np
 
 from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
-from pubpriv.data._arrow import is_number, is_read_as_number, numbers_of
+from pubpriv.data._arrow import is_number, is_read_as_number, numbers_of, validity_of
 from pubpriv.data.columns import Column, meant, parse_columns, sources_of
-from pubpriv.data.formats.cells import number_in
+from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import is_private
+from pubpriv.data.formats.pandas_columns import are_numbers, column_of, is_untyped
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
@@ -143,34 +142,26 @@ def _of_array(rows: np.ndarray, names: Sequence[str]) -> list[_PublicColumn]:
 
 
 def _of_frame(frame: Any) -> list[_PublicColumn]:
-    """Columns of a DataFrame."""
-
-    def column(i: int) -> _PublicColumn:
-        series = frame.iloc[:, i]
-
-        def numbers() -> np.ndarray:
-            return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
-
-        known = series.dropna() if series.dtype == object else ()
-        real = series.dtype.kind in "iufb" or (len(known) and all(map(_is_number, known)))
-        times = series.dtype.kind in "mM"
-        made = (lambda: _days_of(series)) if times else numbers if real else None
-        return _PublicColumn(str(frame.columns[i]), str(series.dtype), len(series), made, series.dtype.kind in "bmM")
-
-    return [column(i) for i in range(frame.shape[1])]
+    """Columns of a DataFrame, read as those of a private one."""
+    return [_of_series(str(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
 
 
-def _is_number(cell: object) -> bool:
-    """Check whether a cell of an untyped column is a number; booleans do not count as numbers here."""
-    return isinstance(cell, Real | Decimal) and not isinstance(cell, bool)
+def _of_series(name: str, series: Any) -> _PublicColumn:
+    kind = str(series.dtype)
+    try:
+        cells = column_of(series)
+    except Exception:  # Arrow has no such type
+        return _PublicColumn(name, kind, len(series), None)
+    if is_untyped(series):
+        return _of_cells(name, kind, cells, named_only=not are_numbers(series))
+    return replace(_of_arrow_column(name, cells.type, getattr(cells, "chunks", [cells])), kind=kind)
 
 
-def _days_of(series: Any) -> np.ndarray:
-    """Times and durations of a DataFrame as days."""
-    import pyarrow as pa
-
-    (cells,) = pa.Table.from_pandas(series.to_frame(), preserve_index=False).columns
-    return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in cells.chunks)])
+def _of_cells(name: str, kind: str, cells: Any, named_only: bool) -> _PublicColumn:
+    """A column without a type: numbers if every cell that is there reads as one."""
+    numbers, known = numbers_in(cells), validity_of(cells)
+    real = known.any() and not np.isnan(numbers[known]).any()
+    return _PublicColumn(name, kind, len(cells), numbers.copy if real else None, named_only)
 
 
 def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
@@ -188,24 +179,19 @@ def _of_arrow_table(table: Any) -> list[_PublicColumn]:
     """Columns of an Arrow table, except those that pandas wrote as its row index."""
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     names = [name for name in index if isinstance(name, str)]
-    return [_of_arrow_column(field, table.column(i)) for i, field in enumerate(table.schema) if field.name not in names]
+    return [
+        _of_arrow_column(field.name, field.type, table.column(i).chunks)
+        for i, field in enumerate(table.schema)
+        if field.name not in names
+    ]
 
 
-def _of_arrow_column(field: Any, cells: Any) -> _PublicColumn:
-    import pyarrow as pa
-
+def _of_arrow_column(name: str, kind: Any, chunks: Sequence[Any]) -> _PublicColumn:
     def numbers() -> np.ndarray:
-        return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in cells.chunks)])
+        return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in chunks)])
 
-    def decimals() -> np.ndarray:
-        return np.array([np.nan if cell is None else float(cell) for cell in cells.to_pylist()])
-
-    made = None
-    if pa.types.is_decimal(field.type):
-        made = decimals if cells.null_count < len(cells) else None
-    elif is_read_as_number(field.type):
-        made = numbers
-    return _PublicColumn(field.name, str(field.type), len(cells), made, not is_number(field.type))
+    made = numbers if is_read_as_number(kind) else None
+    return _PublicColumn(name, str(kind), sum(map(len, chunks)), made, not is_number(kind))
 
 
 def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
@@ -321,16 +307,14 @@ def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
     if len(set(written)) < len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
     return [
-        column if column.numbers else _as_read(column, frame.iloc[:, i]) for i, column in enumerate(_of_frame(frame))
+        column if column.numbers else _of_cells(column.name, column.kind, _texts_of(frame.iloc[:, i]), True)
+        for i, column in enumerate(_of_frame(frame))
     ]
 
 
-def _as_read(column: _PublicColumn, series: Any) -> _PublicColumn:
-    """Turn a column of texts into numbers if every cell reads as one, by the rules for cells of private files."""
-    known = series.dropna()
-    read = np.array([number_in(str(cell).encode()) for cell in known])
-    if not len(read) or np.isnan(read).any():
-        return column
-    numbers = np.full(len(series), np.nan)
-    numbers[series.notna().to_numpy()] = read
-    return replace(column, numbers=numbers.copy, named_only=True)
+def _texts_of(series: Any) -> Any:
+    """Cells of a column that pandas read as texts, in bytes, as those of a private file are."""
+    import pyarrow as pa
+
+    missing = series.isna().to_numpy()
+    return pa.array([None if gone else str(cell).encode() for cell, gone in zip(series, missing, strict=True)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data._arrow import distinct, of_each_value, validity_of
+from pubpriv.data._arrow import distinct, is_bytes, of_each_value, validity_of
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.errors import InvalidInput
 
@@ -31,8 +31,8 @@ def check_kind(column: str, kind: Any, where: str) -> None:
     source = source_of_groups(column)
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_binary(kind):
-        return  # cells of a file without types, as they are written
+    if is_bytes(kind):
+        return  # cells of a column without a type, as they are written
     if source != column:
         if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz in _UTC):
             return
@@ -63,7 +63,7 @@ def _codes_of_values(array: Any, by: ByCategory) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_binary(array.type):
+    if is_bytes(array.type):
         return _codes_of_cells(array, by)
     if by.by_month:
         wanted = pa.array([_month_number(value) for value in by.values], pa.int64())
@@ -80,7 +80,7 @@ def _codes_of_cells(array: Any, by: ByCategory) -> np.ndarray:
     """The same for cells of a file without types; each distinct cell is looked up once."""
     cells = array.dictionary_encode()
     known = {value: float(place) for place, value in enumerate(by.values)}
-    texts = [cell.decode(errors="replace") for cell in cells.dictionary.to_pylist()]
+    texts = _decoded(cells.dictionary)
     if by.by_month:
         texts = [next(iter(months_in([text])), "") for text in texts]
     codes = np.array([*(known.get(text, np.nan) for text in texts), np.nan])
@@ -94,10 +94,18 @@ def texts_of(array: Any, by_month: bool) -> set[str]:
 
     if pa.types.is_dictionary(array.type):
         array = distinct(array)[0]
+    if is_bytes(array.type):
+        texts = set(_decoded(array.unique().drop_null()))
+        return months_in(texts) if by_month else texts - {""}
     if not by_month:
         return {text for text in array.cast(pa.string()).unique().to_pylist() if text}
     months = np.unique(_months_of(array))
     return {str(np.datetime64(int(month), "M")) for month in months if month != _NO_MONTH}
+
+
+def _decoded(cells: Any) -> list[str]:
+    """Texts of an Arrow array of bytes without nulls."""
+    return [cell.decode(errors="replace") for cell in cells.to_pylist()]
 
 
 def months_in(texts: Iterable[str]) -> set[str]:

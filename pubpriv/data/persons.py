@@ -1,8 +1,8 @@
 """Which person each row belongs to, and the weight of each row, computed from the id columns of a private table.
 
 An id becomes a 64-bit key by a fixed function of its canonical value alone. Two spellings of one id, such as 32-bit and
-64-bit integers, give the same key, so a person never has two keys. Two persons with the same key count as one person,
-which costs only accuracy: they share the weight of one person.
+64-bit integers, or a UUID and its text, give the same key, so a person never has two keys. Two persons with the same
+key count as one person, which costs only accuracy: they share the weight of one person.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data._arrow import of_each_value, validity_of
+from pubpriv.data._arrow import is_uuid, of_each_value, texts_of_uuids, validity_of
 from pubpriv.errors import InvalidInput
 
 NOBODY = np.uint64(0)
@@ -49,7 +49,7 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def id_kind(name: str, kind: Any, where: str) -> str:
-    """Return the kind of ids in a column: `integers` or `text` (also for bytes).
+    """Return the kind of ids in a column: `integers` or `text` (also for bytes, and for UUIDs).
 
     Args:
         name: of the column.
@@ -65,11 +65,14 @@ def id_kind(name: str, kind: Any, where: str) -> str:
         kind = kind.value_type
     if types.is_integer(kind):
         return "integers"
+    if is_uuid(kind):
+        return "text"
     text = types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_fixed_size_binary
     if any(is_text(kind) for is_text in (*text, types.is_string_view, types.is_binary_view)):
         return "text"
     raise InvalidInput(
-        f"column {name!r} of the private table {where} is {kind}: the person of a row is read from integers or text"
+        f"column {name!r} of the private table {where} is {kind}: the person of a row is read from integers, texts or "
+        "UUIDs, so write its ids as one of these"
     )
 
 
@@ -92,6 +95,8 @@ def _keys_of(array: Any) -> np.ndarray:
     """Key of each id; arbitrary for nulls."""
     import pyarrow as pa
 
+    if is_uuid(array.type):
+        array = texts_of_uuids(array)
     if not pa.types.is_integer(array.type):
         return _keys_of_text(array)
     return _mixed(_own(array.cast(pa.int64(), safe=False), np.uint64))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
-from pubpriv.data._arrow import is_read_as_number, no_number, numbers_of
+from pubpriv.data._arrow import is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.category_codes import check_kind, codes_of
@@ -194,7 +194,7 @@ def _footer(
         check_kind(by.column, look.schema.field(_place(look, by.source, where)).type, f"the private table {where}")
     kinds = tuple(id_kind(name, look.schema.field(_place(look, name, where)).type, where) for name in person)
     kind = look.schema.field(_place(look, dates, where)).type if dates else None
-    if kind is not None and look.typed:
+    if kind is not None and dates not in look.untyped:
         check_dates(dates, kind, where)
     return _Footer(path, tuple(look.schema.names), look.pieces, kinds)
 
@@ -231,7 +231,7 @@ def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
 def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
     for name in sources_of(columns):
         kind = look.schema.field(_place(look, name, where)).type
-        if look.typed and not is_read_as_number(kind):
+        if name not in look.untyped and not is_read_as_number(kind):
             raise InvalidInput(f"column {name!r} of the private table {where} {no_number(name, kind)}")
 
 
@@ -242,18 +242,18 @@ def _place(look: Look, name: str, where: str) -> int:
         raise InvalidInput(f"column {name!r} appears more than once in the private table {where}")
     if not found:
         # without a header the first line is a record, which must not be shown
-        header = look.typed or all(each and np.isnan(number_in(each.encode())) for each in look.schema.names)
+        header = not look.names_in_line or all(
+            each and np.isnan(number_in(each.encode())) for each in look.schema.names
+        )
         hint = meant(name, look.schema.names) if header else ": the first line of a CSV file names its columns"
         raise InvalidInput(f"column {name!r} is missing from the private table {where}{hint}")
     return int(found[0])
 
 
 def _numbers_of(batch: Any, name: str) -> np.ndarray:
-    """Cells of a column as float64; in a file without types each cell is parsed."""
-    from pyarrow import types
-
+    """Cells of a column as float64; if it has no type each cell is parsed."""
     array = _cells(batch, name)
-    return numbers_in(array) if types.is_binary(array.type) else numbers_of(array)
+    return numbers_in(array) if is_bytes(array.type) else numbers_of(array)
 
 
 def _cells(batch: Any, name: str) -> Any:

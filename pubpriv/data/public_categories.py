@@ -10,6 +10,7 @@ from pubpriv.data._public_columns import public_contents, read_arrow
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.category_codes import check_kind, months_in, texts_of
 from pubpriv.data.formats.memory_table import is_private
+from pubpriv.data.formats.pandas_columns import column_of
 from pubpriv.errors import InvalidInput
 
 
@@ -39,11 +40,9 @@ def groups_of(public: Any, column: str) -> ByCategory:
 
 
 def _of_frame(frame: Any, column: str) -> set[str]:
-    import pyarrow as pa
-
     name = source_of_groups(column)
     _check_there(name, list(frame.columns))
-    return _of_array(pa.array(frame[name], from_pandas=True), column)
+    return _of_array(column_of(frame[name]), column)
 
 
 def _of_files(where: str, column: str) -> set[str]:

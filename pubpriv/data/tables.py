@@ -101,10 +101,10 @@ class PrivateTable:
             source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
                 URI. Or a table in memory: a DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB.
             columns: names or expressions. Integers, floats and decimals are numbers; booleans are 1 and 0; dates and
-                times are days since the beginning of 1970, durations are days. In a CSV file each cell is parsed by
-                itself, and is missing if it is none of these.
+                times are days since the beginning of 1970, durations are days. In a CSV file, and in a column of
+                pandas of the type `object`, each cell is parsed by itself, and is missing if it is none of these.
             exact: refuse a table with other columns than these, ids and dates.
-            person: id column or columns, if the unit is a person: integers or text. A row without an id is not
+            person: id column or columns, if the unit is a person: integers, texts or UUIDs. A row without an id is not
                 counted.
             by: groups of rows, for estimates by group.
             name: name of a table in memory in the ledger; the rows stay in this process. The program cannot check that

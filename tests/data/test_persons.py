@@ -1,5 +1,6 @@
 """Whose rows are whose: keys, weights, tables that are empty or change, and totals that need more than 64 bits."""
 
+import uuid
 from fractions import Fraction
 
 import numpy as np
@@ -69,6 +70,31 @@ def test_a_number_of_no_value_of_a_dictionary_is_nobodys():
     ids = pa.DictionaryArray.from_arrays(pa.array([1, 2, -1, 0], pa.int8()), pa.array([7, 8]), safe=False)
     own = keys_of([pa.array([7, 8])]).tolist()
     assert keys_of([ids]).tolist() == [own[1], 0, 0, own[0]]
+
+
+def test_a_uuid_is_the_text_that_a_database_writes():
+    """As DuckDB hands it over in a relation, and writes it into a Parquet file."""
+    ids = [uuid.UUID(int=number) for number in (0, 2**128 - 1, 0x0123456789ABCDEF0123456789ABCDEF)]
+    array = pa.array([*(each.bytes for each in ids), None], pa.uuid())
+    keys = keys_of([pa.array([*map(str, ids), None])]).tolist()
+    assert keys_of([array]).tolist() == keys
+    assert keys_of([array[1:]]).tolist() == keys[1:]
+    assert keys_of([pa.nulls(2, pa.uuid())]).tolist() == [0, 0]
+
+
+def test_a_uuid_is_one_person_in_a_relation_and_in_a_file(tmp_path):
+    """A file was refused for a type that nobody has."""
+    duckdb = pytest.importorskip("duckdb")
+    ids = "select 1.0::double x, ('6f8ba1c2-0000-4000-8000-0000000000' || (i % 40 + 10))::uuid id from range(80) t(i)"
+    duckdb.sql(ids).write_parquet(str(tmp_path / "t.parquet"))
+    tables = [
+        pp.PrivateTable.open(tmp_path / "t.parquet", ["x"], person="id"),
+        pp.PrivateTable.open(duckdb.sql(ids), ["x"], person="id", name="relation"),
+        pp.PrivateTable.open(duckdb.sql(ids).df(), ["x"], person="id", name="frame"),
+    ]
+    whose = [np.concatenate([key for chunk in table.chunks() for key in [*chunk.keys()]]).tolist() for table in tables]
+    assert whose[0] == whose[1] == whose[2]
+    assert len({*whose[0]}) == 40
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape
     lines += last != _FEED
     rows = [min(BATCH, lines - first) for first in range(0, lines, BATCH)]
     pieces = starmap(Piece, zip(range(len(rows)), rows, starts[: len(rows)], strict=True))
-    return Look(pa.schema([(name, pa.binary()) for name in names]), tuple(pieces), typed=False)
+    return Look(pa.schema([(name, pa.binary()) for name in names]), tuple(pieces), frozenset(names), names_in_line=True)
 
 
 def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:

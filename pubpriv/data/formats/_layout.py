@@ -32,12 +32,14 @@ class Look:
     Attributes:
         schema: Arrow schema.
         pieces: pieces in order.
-        typed: whether columns have types; if not, each cell is parsed by itself (`cells`).
+        untyped: columns without a type: each cell is bytes, and is parsed by itself (`cells`).
+        names_in_line: whether the names are the first line of a text, which may be a record.
     """
 
     schema: Any
     pieces: tuple[Piece, ...]
-    typed: bool = True
+    untyped: frozenset[str] = frozenset()
+    names_in_line: bool = False
 
 
 class Format(Protocol):

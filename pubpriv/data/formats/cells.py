@@ -31,7 +31,8 @@ def numbers_in(cells: Any) -> np.ndarray:
     import pyarrow.compute as pc
 
     usual = pc.if_else(pc.match_substring_regex(cells, _USUAL), cells, None)
-    texts = pa.Array.from_buffers(pa.string(), len(cells), usual.buffers(), offset=usual.offset)
+    kind = pa.large_string() if pa.types.is_large_binary(cells.type) else pa.string()
+    texts = pa.Array.from_buffers(kind, len(cells), usual.buffers(), offset=usual.offset)
     numbers = np.array(numbers_of(texts.cast(pa.float64())))
     others = validity_of(cells) & ~validity_of(usual)
     if others.any():

@@ -9,13 +9,13 @@ import re
 import sys
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
-import numpy as np
-
 from pubpriv.common.tables import IN_MEMORY
 from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.formats.pandas_columns import column_of, is_untyped
 from pubpriv.errors import InvalidInput
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -25,7 +25,21 @@ _WHAT = (
     "DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB"
 )
 
-_tables: dict[str, Any] = {}
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Kept:
+    """A table under its name.
+
+    Attributes:
+        table: Arrow table.
+        untyped: columns whose cells are bytes, read one by one.
+    """
+
+    table: Any
+    untyped: frozenset[str] = frozenset()
+
+
+_tables: dict[str, _Kept] = {}
 _columns: dict[str, frozenset[str]] = {}
 """Columns with which handles of a table were ever opened: a later handle does not remove those of earlier ones."""
 
@@ -76,9 +90,10 @@ def is_private(frame: Any) -> bool:
 
 def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
     """Return the schema and the number of rows."""
-    table = _found(path)
-    starts = range(0, table.num_rows, BATCH)
-    return Look(table.schema, tuple(Piece(i, min(BATCH, table.num_rows - start)) for i, start in enumerate(starts)))
+    kept = _found(path)
+    rows = kept.table.num_rows
+    pieces = tuple(Piece(i, min(BATCH, rows - start)) for i, start in enumerate(range(0, rows, BATCH)))
+    return Look(kept.table.schema, pieces, kept.untyped)
 
 
 def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
@@ -87,13 +102,13 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
     Raises:
         InvalidInput: there are fewer rows now.
     """
-    found = _found(path).select(list(columns)).slice(piece.number * BATCH, piece.rows)
+    found = _found(path).table.select(list(columns)).slice(piece.number * BATCH, piece.rows)
     if found.num_rows != piece.rows:
         raise InvalidInput("the private table was replaced while it was read")
     yield from found.to_batches()
 
 
-def _found(path: str) -> Any:
+def _found(path: str) -> _Kept:
     name = path.removeprefix(IN_MEMORY)
     if name not in _tables:
         raise InvalidInput(
@@ -103,49 +118,24 @@ def _found(path: str) -> Any:
     return _tables[name]
 
 
-def _of_arrow(frame: Any, columns: Set[str]) -> Any:
-    """An Arrow table with these columns; of the other columns it has only the names."""
+def _of_arrow(frame: Any, columns: Set[str]) -> _Kept:
+    """A table with these columns; of the other columns it has only the names."""
     import pyarrow as pa
 
     table = pa.table(frame)
     read = [table.column(i) if name in columns else pa.nulls(len(table)) for i, name in enumerate(table.column_names)]
-    return pa.Table.from_arrays(read, names=table.column_names)
+    return _Kept(pa.Table.from_arrays(read, names=table.column_names))
 
 
-def _of_pandas(frame: Any, columns: Set[str]) -> Any:
-    """The same from pandas, by type of column: objects, texts and categories of these are kept if they may be ids."""
-    import pandas as pd
+def _of_pandas(frame: Any, columns: Set[str]) -> _Kept:
+    """The same from pandas, by type of column."""
     import pyarrow as pa
 
-    def is_text(kind: Any) -> bool:
-        return pd.api.types.is_object_dtype(kind) or isinstance(kind, pd.StringDtype)
-
-    def column(place: int) -> Any:
+    names, read, untyped = [str(name) for name in frame.columns], [], set()
+    for place, name in enumerate(names):
         series = frame.iloc[:, place]
-        if frame.columns[place] not in columns:
-            return pa.nulls(len(series))
-        if is_text(series.dtype):
-            return _texts(series)
-        if isinstance(series.dtype, pd.CategoricalDtype) and is_text(series.cat.categories.dtype):
-            codes = series.cat.codes.to_numpy()
-            return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), _texts(series.cat.categories))
-        return pa.Array.from_pandas(series)
-
-    names = [str(name) for name in frame.columns]
-    return pa.Table.from_arrays([column(place) for place in range(len(names))], names=names)
-
-
-def _texts(cells: Any) -> Any:
-    """Make an Arrow array of ids as bytes."""
-    import pyarrow as pa
-
-    return pa.array([_text(cell) for cell in cells], pa.binary())
-
-
-def _text(cell: Any) -> bytes | None:
-    """Convert an id to bytes; None if it is not text, bytes or an integer. Never fails on a value."""
-    if isinstance(cell, str):
-        return cell.encode("utf-8", "surrogatepass")
-    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
-        return str(int(cell)).encode()
-    return cell if isinstance(cell, bytes) else None
+        kept = frame.columns[place] in columns
+        read.append(column_of(series) if kept else pa.nulls(len(series)))
+        if kept and is_untyped(series):
+            untyped.add(name)
+    return _Kept(pa.Table.from_arrays(read, names=names), frozenset(untyped))
