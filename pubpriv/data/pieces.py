@@ -136,6 +136,21 @@ def columns_read(
     return [*sources_of(columns), *person, *(() if by is None else (by.source,)), *([dates] if dates else [])]
 
 
+def is_delimited(where: str) -> bool:
+    """Return whether a private table is CSV, in which records are lines; lists its files, and opens none.
+
+    Raises:
+        InvalidInput: no such table.
+        Unavailable: the storage does not answer.
+    """
+    return not is_in_memory(where) and kind_of(_files_of(where)[0]) == "CSV"
+
+
+def _files_of(where: str) -> list[str]:
+    """Files of a private table that is in files."""
+    return _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a table")
+
+
 def footers(
     where: str,
     columns: tuple[Column, ...],
@@ -162,7 +177,7 @@ def footers(
     """
     if is_in_memory(where):
         return [_footer(where, where, columns, person, by, dates)]
-    paths = _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a table")
+    paths = _files_of(where)
     if not is_url(where) or len(paths) == 1:
         found = [_footer(path, where, columns, person, by, dates) for path in paths]
     else:

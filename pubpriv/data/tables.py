@@ -7,6 +7,7 @@ private files, and its docstring says what is read there.
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -24,7 +25,7 @@ from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.persons import id_columns, keys_in_memory
-from pubpriv.data.pieces import Chunk, block_length, columns_read, footers
+from pubpriv.data.pieces import Chunk, block_length, columns_read, footers, is_delimited
 from pubpriv.errors import InvalidInput
 
 
@@ -117,6 +118,9 @@ class PrivateTable:
                 always allowed); a table in memory without a name, or a file with one. If the unit is a person, a table
                 without rows is accepted.
             Unavailable: the storage does not answer.
+
+        Warns:
+            UserWarning: an id column of pandas has the type `object`, so ids are compared as they are written.
         """
         declared = parse_columns(columns)
         ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
@@ -128,6 +132,7 @@ class PrivateTable:
             where = canonical(os.fspath(source))
         else:
             where = memory_table.keep(source, name, read)
+            _warn_of_untyped(where, ids)
         rows, sources = 0, {*sources_of(declared)}
         for footer in footers(where, declared, ids, by, dates):
             if exact and set(footer.names) - ({*read} - sources) != sources:
@@ -158,6 +163,11 @@ class PrivateTable:
         """Columns of the estimate, as written."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def delimited(self) -> bool:
+        """Whether its files are CSV, in which records are lines; asks the storage for their names."""
+        return is_delimited(self.uri)
+
     def chunks(self) -> list[Chunk]:
         """Return the units of a scan, after a check that n and the columns are unchanged.
 
@@ -180,6 +190,17 @@ class PrivateTable:
             DatedChunk.of(chunk, self.dates, Span.of(self.period), first)
             for chunk, first in zip(chunks, firsts, strict=False)
         ]
+
+
+def _warn_of_untyped(where: str, ids: tuple[str, ...]) -> None:
+    """Say of id columns without a type by what their ids are compared: one person may be written in several ways."""
+    for name in sorted({*ids} & memory_table.untyped_columns(where)):
+        warnings.warn(
+            f"column {name!r} of the private table {where} has the type object, so each id is compared as it is "
+            "written: 5, 5.0 and '5' are one person, 5 and '05' are two. Give it one type, for example "
+            f"frame.astype({{{name!r}: 'string'}})",
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -35,6 +35,7 @@ def frames():
     }
 
 
+@pytest.mark.filterwarnings("ignore:column 'who' .* has the type object:UserWarning")
 def test_no_category_of_one_row_keeps_a_table_from_being_opened():
     """A number among texts was one: whoever opened tables learned for nothing whether a row had one."""
     by = ByCategory("who", ("y", "5"))

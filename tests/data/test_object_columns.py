@@ -20,6 +20,8 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.public_categories import groups_of
 from pubpriv.errors import InvalidInput
 
+pytestmark = pytest.mark.filterwarnings("ignore:column '(x|who)' .* has the type object:UserWarning")
+
 ID = uuid.UUID("6f8bA1c2-0000-4000-8000-0123456789ab")
 BERLIN = dt.timezone(dt.timedelta(hours=1))
 
@@ -104,6 +106,18 @@ def test_one_id_is_one_person_whatever_class_holds_it(text):
     """As database drivers, spreadsheets and readers of other programs hand it over."""
     assert {*keys(SAME[text]).tolist()} == {*keys([text]).tolist()}
     assert codes(SAME[text], ByCategory("x", ("another", text))).tolist() == [1.0] * len(SAME[text])
+
+
+def test_the_owner_is_told_that_ids_have_no_type():
+    """Who is one person follows from how each id is written; a column of texts or of integers has a type."""
+    for cells in ([5, "05"], ["a", "b"], []):
+        with pytest.warns(UserWarning, match="'x' .* has the type object.*5 and '05' are two. Give it one type"):
+            keys(cells) if cells else pp.PrivateTable.open(column([]), ["one"], person="x", name="none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in ("string", "Int64", "category"):
+            frame = column([1, 5]).astype({"x": kind})
+            pp.PrivateTable.open(frame, ["one"], person="x", name="typed")
 
 
 MISSING = [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT"), Decimal("NaN"), Decimal("sNaN")]
@@ -237,6 +251,7 @@ def test_no_object_stops_a_program_or_moves_another(held):
     cells = [each.cell for each in held]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "column 'who' .* has the type object")  # whatever is in it
         together = everything(cells)
         assert np.array_equal(together[:, ::-1], everything(cells[::-1]), equal_nan=True)
         assert np.array_equal(together[:, :1], everything(cells[:1]), equal_nan=True)

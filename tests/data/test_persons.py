@@ -82,6 +82,7 @@ def test_a_uuid_is_the_text_that_a_database_writes():
     assert keys_of([pa.nulls(2, pa.uuid())]).tolist() == [0, 0]
 
 
+@pytest.mark.filterwarnings("ignore:column 'id' .* has the type object:UserWarning")
 def test_a_uuid_is_one_person_in_a_relation_and_in_a_file(tmp_path):
     """A file was refused for a type that nobody has."""
     duckdb = pytest.importorskip("duckdb")

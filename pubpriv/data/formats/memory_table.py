@@ -88,6 +88,11 @@ def is_private(frame: Any) -> bool:
     return id(frame) in _frames and _frames[id(frame)] is frame
 
 
+def untyped_columns(path: str) -> frozenset[str]:
+    """Return the columns without a type of a table in memory: pandas calls them `object`."""
+    return _found(path).untyped
+
+
 def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
     """Return the schema and the number of rows."""
     kept = _found(path)
