@@ -369,6 +369,10 @@ def _registered() -> Claims:
             ledger.register("persons", ZeroConcentratedDP(2), raise_=True, reason="more")
             terms = ledger.person("persons")
             yield "a raised cap keeps the unit", terms is not None and (terms.columns, terms.persons) == (("who",), 40)
+            Path(folder, "t.csv").write_text("a,b,who\n1,2,3\n")
+            lines = PrivateTable.open(f"{folder}/t.csv", COLUMNS, person="who")
+            unsaid = refuses(lambda: ledger.bind("persons", lines), InvalidInput)
+            yield "lines are records of persons only if their owner says so", unsaid
             columns = parse_columns([*COLUMNS, "who"])
             made = refuses(lambda: PrivateTable(f"{folder}/t.parquet", columns, None, ("who",)), InvalidInput)
             yield "ids are no columns", made

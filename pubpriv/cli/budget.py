@@ -1,6 +1,7 @@
 """`pubpriv budget`: set, show and explain the budget of a dataset; end runs that were left open."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,13 @@ def _set(
             show_default=False,
         ),
     ] = None,
+    no_line_breaks: Annotated[
+        bool,
+        typer.Option(
+            "--no-line-breaks",
+            help="Declare that no cell of the private table contains a line break; with --person a CSV file needs it.",
+        ),
+    ] = False,
     persons: Annotated[
         int | None,
         typer.Option(
@@ -104,8 +112,8 @@ def _set(
         declared = (
             PrivateTable.open(private, split_names(columns), person=ids, dates=dates) if private and columns else None
         )
-        table = declared and NamedTable(declared.uri, declared.source_columns, tuple(by or ()))
-        books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods)
+        table = declared and replace(NamedTable.of(declared), group_columns=tuple(by or ()))
+        books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods, no_line_breaks)
         known = books.periods(dataset)
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
@@ -172,6 +180,8 @@ def _show_balance(outlook: Any) -> None:
     out(f"unit: {declared(balance.unit)}")
     if balance.person is not None:
         out(neighbours(balance.person.columns))
+    for uri in (each["uri"] for each in balance.tables if each.get("no_line_breaks")):
+        out(f"no cell of {uri} contains a line break, as declared by the owner, not checked")
     if balance.periods is not None:
         _show_periods(balance)
         for line in period_lines(balance.periods, balance.person is not None):

@@ -33,6 +33,10 @@ def init(
     public: Annotated[str | None, _answer("Public rows of the same kind, in any of these formats.")] = None,
     columns: ColumnsOption = None,
     unit: Annotated[str | None, _answer("What one record stands for, in words.")] = None,
+    no_line_breaks: Annotated[
+        bool,
+        typer.Option("--no-line-breaks", help="Declare that no cell of the private table contains a line break."),
+    ] = False,
     cap: Annotated[str | None, _answer("Most that all releases together may spend, for ever.")] = None,
     estimator: Annotated[str | None, _answer(f"First release: {', '.join(e.name for e in ESTIMATORS)}.")] = None,
     budget: Annotated[str | None, _answer("What one release may spend.")] = None,
@@ -69,6 +73,7 @@ def init(
         "private": private,
         "public": public,
         "columns": names,
+        **({"no_line_breaks": True} if no_line_breaks else {}),
         "releases": [_release(estimator, budget)],
     }
     model = described(file, data)
@@ -174,7 +179,7 @@ def _register(model: "Dataset", url: str) -> None:
     cap = parse_budget(model.cap)
     table = PrivateTable.open(model.private, model.columns or ())
     with Ledger.open(url) as books:
-        books.register(model.dataset, budget=cap, table=table, unit=model.unit)
+        books.register(model.dataset, budget=cap, table=table, unit=model.unit, no_line_breaks=model.no_line_breaks)
     note(f"dataset {model.dataset} has a budget of {cap.describe()} and the table {table.uri}")
 
 

@@ -10,9 +10,10 @@ from shlex import quote
 from typing import Any
 
 from pubpriv.common.lists import join_names
-from pubpriv.common.tables import canonical
+from pubpriv.common.tables import canonical, kind_of
 from pubpriv.data.categories import source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
+from pubpriv.data.pieces import is_delimited
 from pubpriv.data.tables import PublicTable
 from pubpriv.deployments.model import Audit, Dataset, Series
 from pubpriv.deployments.schedules import times
@@ -129,13 +130,21 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
     if dataset.public is not None:
         check_public_file(dataset.public, url, dataset.private)
     columns, why = _columns(dataset)
-    known = next((table for table in balance.tables if table["uri"] == private), None)
-    groups = _group_columns(dataset)
-    if known is not None and set(columns) <= set(known["columns"]) and set(groups) <= set(known.get("groups", ())):
+    known: dict[str, Any] = next((table for table in balance.tables if table["uri"] == private), {"columns": ()})
+    groups, whole = _group_columns(dataset), known.get("no_line_breaks", False)
+    if not (whole or dataset.no_line_breaks) and _has_lines_of_persons(dataset):
+        return (
+            f"its table {dataset.private} is CSV, of persons, and nothing declares that no cell contains a line break, "
+            "so its runs are refused: if none can, write `no_line_breaks: true` into the file"
+        )
+    named = {*columns} <= {*known["columns"]} and {*groups} <= {*known.get("groups", ())}
+    if "uri" in known and named and whole >= dataset.no_line_breaks:
         return ""
     if declare and columns:
         with Ledger.open(url, create=False) as ledger:
-            ledger.register(dataset.dataset, budget=balance.budget, table=NamedTable(private, columns, groups))
+            table = NamedTable(private, columns, groups)
+            whole = dataset.no_line_breaks
+            ledger.register(dataset.dataset, budget=balance.budget, table=table, no_line_breaks=whole)
         return ""
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap}{_declaring(dataset, columns)}"
     return (
@@ -147,7 +156,18 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
 def _declaring(dataset: Dataset, columns: tuple[str, ...]) -> str:
     """Give the options of `pubpriv budget set` that declare the private table, for a person to correct."""
     groups = "".join(f" --by {quote(name)}" for name in _group_columns(dataset))
-    return f" --private {quote(dataset.private)} --columns {quote(join_names(columns) or 'NAMES')}{groups}"
+    lines = " --no-line-breaks" if dataset.no_line_breaks else ""
+    return f" --private {quote(dataset.private)} --columns {quote(join_names(columns) or 'NAMES')}{groups}{lines}"
+
+
+def _has_lines_of_persons(dataset: Dataset) -> bool:
+    """Check whether the records of persons are lines of text, as far as can be seen here."""
+    if not dataset.person:
+        return False
+    try:
+        return is_delimited(canonical(dataset.private))
+    except PubPrivError:  # the table is not here
+        return kind_of(dataset.private) == "CSV"
 
 
 def _group_columns(dataset: Dataset) -> tuple[str, ...]:

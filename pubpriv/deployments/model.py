@@ -120,6 +120,8 @@ class Dataset(Part):
         unit: what one record stands for.
         person: id columns, if all rows of a person are protected together; never changes.
         persons: number of persons, if it may be public.
+        no_line_breaks: the owner declares that no cell of the private table contains a line break; with `person` a CSV
+            file needs it.
         cap: budget of the dataset, for all releases together and forever.
         periods: if the table grows: `month:visit_date`, the unit of its periods and the date column.
         per_period: cap of each period; never changes.
@@ -139,6 +141,7 @@ class Dataset(Part):
     unit: str = Field(min_length=1)
     person: tuple[str, ...] = ()
     persons: int | None = Field(default=None, ge=1)
+    no_line_breaks: bool = False
     cap: str
     periods: str | None = None
     per_period: str | None = None

@@ -136,6 +136,12 @@ def test_ids_among_the_columns(monkeypatch):
     assert "ids are no columns" in promise("terms", _persons._registered())
 
 
+def test_lines_that_are_taken_for_records_of_persons(monkeypatch):
+    """Nobody asks the ledger whether a cell may contain a line break: one person's note would be others' rows."""
+    monkeypatch.setattr(tables, "is_delimited", lambda where: False)
+    assert "only if their owner says so" in promise("terms", _persons._registered())
+
+
 def test_a_handle_that_tells_how_many_pieces_a_table_has(monkeypatch):
     """In its text, and so in that of a run's handle."""
     monkeypatch.setattr(tables.PrivateTable, "__repr__", lambda self: f"{len(self.chunks())} pieces")

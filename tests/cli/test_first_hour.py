@@ -91,6 +91,15 @@ def test_init_asks_what_no_option_says(folder, program, monkeypatch):
     assert "people.yaml exists" in again.err
 
 
+def test_init_keeps_what_is_declared_of_lines(folder, program):
+    """In the file and in the ledger; nobody is asked where the unit is a row."""
+    answers = [part for pair in ANSWERS.items() for part in pair]
+    assert program("init", "--ledger", URL, "--register", "--no-line-breaks", *answers).code == 0
+    assert "no_line_breaks: true" in (folder / "people.yaml").read_text()
+    with Ledger.open(URL) as books:
+        assert books.balance("people").tables[0]["no_line_breaks"] is True
+
+
 def test_init_with_nobody_to_ask_names_the_option(folder, program, monkeypatch):
     """A script that leaves an answer out learns which."""
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

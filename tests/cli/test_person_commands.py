@@ -1,6 +1,7 @@
 """Commands on a table in which a person has many rows. About 8 s."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -175,3 +176,23 @@ def test_a_plan_takes_the_sizes_of_persons(program):
         assert sum(prices) == pytest.approx(0.5, abs=1e-8)
     assert program(*plan[:-2], *PER, "3").code == 2
     assert "no list of sizes" in program(*plan[:-1], "1:x").err
+
+
+def test_lines_of_a_text_are_records_of_persons_once_their_owner_says_so(place, program):
+    """Refused with what to type, before anything is held; then shown wherever the unit is."""
+    visits().to_csv("visits.csv", index=False)
+    terms = ("budget", "set", "lines", "zcdp:2", "--ledger", "sqlite:///lines.db", "--person", "who")
+    table = ("--private", "visits.csv", "--columns", "a,b")
+    told = program(*terms, *table)
+    assert (told.code, "Say so with --no-line-breaks" in told.err) == (2, True)
+    assert program("budget", "show", "lines", "--ledger", "sqlite:///lines.db").code == 2  # nothing was registered
+    assert program(*terms).code == 0
+    run = ("fit", "mean", *table, "--public", "public.csv", "--dataset", "lines", "--budget", "zcdp:0.2", "--plain")
+    run += ("--ledger", "sqlite:///lines.db", "--out", "lines.json")
+    told = program(*run)
+    assert (told.code, "would be m + 1 records, of any persons" in told.err) == (2, True)
+    line = told.err.rpartition("with `pubpriv ")[2].rpartition("`")[0]
+    assert program(*shlex.split(line)).code == 0
+    assert program(*run).code == 0
+    shown = program("budget", "show", "lines", "--ledger", "sqlite:///lines.db").out
+    assert f"no cell of {place}/visits.csv contains a line break, as declared by the owner, not checked" in shown

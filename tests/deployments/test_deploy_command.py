@@ -235,6 +235,24 @@ def test_a_file_names_the_unit_of_the_ledger(tmp_path, told):
     assert check.finding.startswith("registered with 1-zCDP")
 
 
+def test_a_file_says_that_lines_are_records_of_persons(tmp_path, told):
+    """Of a CSV file, which may not be here: a check says what to write, and what is written goes into the ledger."""
+    path, lines = tmp_path / "persons.yaml", TEXT.replace("private.parquet", "private.csv")
+    path.write_text(lines.replace("cap:", "person: [who]\ncolumns: [a]\ncap:"))
+    (check,) = budget_checks([read(path)], set_budget=True)
+    assert not check.right
+    assert "write `no_line_breaks: true` into the file" in check.finding
+    path.write_text(lines.replace("cap:", "person: [who]\ncolumns: [a]\nno_line_breaks: true\ncap:"))
+    dataset = read(path)
+    (check,) = budget_checks([dataset])
+    assert not check.right
+    assert "--columns a --no-line-breaks" in check.finding
+    assert budget_checks([dataset], set_budget=True)[0].right
+    assert budget_checks([dataset])[0].right
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        assert ledger.balance("visits").tables[0]["no_line_breaks"] is True
+
+
 def test_a_file_may_protect_persons(tmp_path, told):
     """Id columns stand in the ledger as the file has them, and a file that says otherwise later is not right."""
     path = tmp_path / "persons.yaml"

@@ -1,9 +1,11 @@
 """CSV files: a header line with column names, then one record per line.
 
 **A line is a record, whatever is in it.** It ends at the byte of a line feed, even inside quotes. So the number of
-records and their places depend on no value: replacing a record by another line moves none of the others. The price is
-that a cell cannot contain a line break. A record with one is read as two, and neither counts, unless a part happens to
-have as many cells as the header; Parquet has no such limit.
+records and their places depend on no value: replacing a record by another line moves none of the others. If quotes
+could hold line feeds, one odd quote would join all lines up to the next quote, and one cell would move any number of
+other people's records. The price is that a cell cannot contain a line break: one with m of them is read as m + 1
+records. A part with as many cells as the header counts, under whatever id stands in it. So where the unit is a person,
+the ledger asks the owner to declare that there is none (`privacy.ledger._declared`); Parquet has no such limit.
 
 Within a line, commas outside quotes separate cells. A line with an odd number of quotes, with another number of cells
 than the header, or longer than `_LONGEST`, is a record with no cells. None of this can fail.

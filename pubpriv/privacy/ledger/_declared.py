@@ -4,7 +4,9 @@ One table has one budget, so no two datasets share a table, and no private file 
 """
 
 import os
+from collections.abc import Sequence
 from shlex import quote
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,14 +18,23 @@ from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.ledger._old_books import awaited_from
 from pubpriv.privacy.ledger.records import awaiting
 from pubpriv.privacy.ledger.terms import person_columns_of
-from pubpriv.privacy.ledger.views import TableIdentity
+from pubpriv.privacy.ledger.views import NamedTable, TableIdentity
+
+WHOLE_LINES = "no_line_breaks"
+"""Field of a declared table: its owner said that no cell contains a line break."""
 
 
-def declare(book: Book, table: TableIdentity) -> None:
+def declare(book: Book, table: NamedTable, no_line_breaks: bool = False) -> None:
     """Record a table with its columns, unless they are declared already.
+
+    Args:
+        book: book of the dataset.
+        table: the table.
+        no_line_breaks: its owner declares that no cell of it contains a line break.
 
     Raises:
         SpecMismatch: the table belongs to another dataset.
+        InvalidInput: an id column among its columns; lines of text as records of persons, without that declaration.
     """
     uri = canonical(table.uri)
     refuse_foreign(book, uri)
@@ -33,11 +44,42 @@ def declare(book: Book, table: TableIdentity) -> None:
             f"column {', '.join(ids)} says whose row it is in dataset {book.dataset!r}, so it cannot be a column of "
             "the estimate: leave it out of --columns"
         )
-    known, known_groups = _columns_of(book, uri), _columns_of(book, uri, "groups")
-    columns = sorted({*table.source_columns, *(known or ())})
-    groups = sorted({*_group_columns(table), *(known_groups or ())})
-    if columns != known or groups != known_groups:
-        book.append("declared", {"uri": uri, "columns": columns, **({"groups": groups} if groups else {})})
+    whole = no_line_breaks or has_whole_lines(book, uri)
+    if table.delimited and book.person is not None and not whole:
+        raise InvalidInput(
+            f"{_why_lines(book.dataset, uri)} Say so with --no-line-breaks, in Python no_line_breaks=True, in a "
+            "dataset's file no_line_breaks: true"
+        )
+    known = next((each for each in book.tables() if each["uri"] == uri), {"columns": ()})
+    body: dict[str, Any] = {"uri": uri, "columns": sorted({*table.source_columns, *known["columns"]})}
+    groups = sorted({*table.group_columns, *known.get("groups", ())})
+    body |= ({"groups": groups} if groups else {}) | ({WHOLE_LINES: True} if whole else {})
+    if body != known:
+        book.append("declared", body)
+
+
+def has_whole_lines(book: Book, uri: str) -> bool:
+    """Return whether its owner declared that no cell of a table contains a line break."""
+    return any(table["uri"] == canonical(uri) and table.get(WHOLE_LINES) is True for table in book.tables())
+
+
+def check_lines(book: Book, table: NamedTable, url: str) -> None:
+    """Refuse a table of persons whose records are lines of text, unless each line is declared to be a whole record.
+
+    Raises:
+        InvalidInput: nothing declares it; the message has the command that does.
+    """
+    if table.delimited and book.person is not None and not has_whole_lines(book, table.uri):
+        how = _command(book, table, url, table.source_columns, " --no-line-breaks")
+        raise InvalidInput(f"{_why_lines(book.dataset, table.uri)} It is said once, with {how}")
+
+
+def _why_lines(dataset: str, uri: str) -> str:
+    return (
+        f"the unit of dataset {dataset!r} is a person, and {uri} is CSV, where a line is a record: a cell with m line "
+        "breaks would be m + 1 records, of any persons. The program may not look for one, since that would tell of a "
+        "row. If a cell can contain one, write the table as Parquet; if none can, its owner has to say so."
+    )
 
 
 def check_declared(book: Book, table: TableIdentity, url: str, first: bool = False) -> None:
@@ -66,19 +108,23 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     what = f"the table {table.uri}" if known is None else f"{' and '.join(named)} of {table.uri}"
     declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in tables) or "no table yet"
     columns = table.source_columns or sorted({column for t in tables for column in t["columns"]})
-    options = f"--columns {quote(join_names(columns))}{''.join(f' --by {quote(name)}' for name in groups)}"
-    how = (
-        f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
-        if is_in_memory(uri)
-        else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {quote(url)} --private "
-        f"{quote(table.uri)} {options}`"
-    )
+    how = _command(book, table, url, columns, "".join(f" --by {quote(name)}" for name in groups))
     near = nearest(missing[0], known) if known and missing else None
     hint = "D" if near is None else f"Did you mean {near!r}? If not, d"
     if known is None and _nothing_at(uri):
         what, hint = f"{what}, and nothing is at that path", "Check the path; if it is right, d"
     raise SpecMismatch(
         f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. {hint}eclare it with {how}"
+    )
+
+
+def _command(book: Book, table: TableIdentity, url: str, columns: Sequence[str], options: str) -> str:
+    """Give the command that declares columns of a table, with further options."""
+    if is_in_memory(table.uri):
+        return f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
+    return (
+        f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {quote(url)} --private "
+        f"{quote(table.uri)} --columns {quote(join_names(columns))}{options}`"
     )
 
 

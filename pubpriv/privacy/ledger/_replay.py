@@ -297,6 +297,7 @@ class _Replay:
     def _declare(self, _: Record, body: dict[str, Any]) -> str | None:
         columns = body["columns"]
         named = isinstance(body["uri"], str) and isinstance(columns, list)
+        named &= isinstance(body.get("no_line_breaks", True), bool)
         return None if named and all(isinstance(name, str) for name in columns) else "declares no table with columns"
 
     def _open(self, record: Record, body: dict[str, Any]) -> str | None:

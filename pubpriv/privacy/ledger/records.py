@@ -7,7 +7,7 @@ calls it again to check.
 | kind | content | `apply` requires | changes |
 |---|---|---|---|
 | registered | a dataset, its budget, privacy unit and periods | | cap |
-| declared | a table with its columns | | |
+| declared | a table, its columns, what its owner says of it | | |
 | raised | another cap, or periods, and why | cap >= spent + held | cap |
 | opened | a run with its allotment and period | room in the cap, and in the period's, for the hold | held up |
 | started | a method with its settings and share | room in the allotment | the method's share |

@@ -10,7 +10,7 @@ from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
 from pubpriv.privacy.ledger import _custody, _succession, bundle
 from pubpriv.privacy.ledger._access import Access
 from pubpriv.privacy.ledger._database import Database, connect
-from pubpriv.privacy.ledger._declared import check_declared, declare, private_owner
+from pubpriv.privacy.ledger._declared import check_declared, check_lines, declare, has_whole_lines, private_owner
 from pubpriv.privacy.ledger._names import check_name, check_text
 from pubpriv.privacy.ledger._outlook import Outlook
 from pubpriv.privacy.ledger._replay import replay
@@ -20,7 +20,7 @@ from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.terms import ONE_PERSON, ONE_RECORD, PersonTerms, check_same_unit
-from pubpriv.privacy.ledger.views import Asked, Balance, RunView, TableIdentity
+from pubpriv.privacy.ledger.views import Asked, Balance, NamedTable, RunView, TableIdentity
 from pubpriv.privacy.ledger.witness import witness_of_environment
 
 
@@ -126,6 +126,7 @@ class Ledger:
         person: str | Sequence[str] = (),
         persons: int | None = None,
         periods: PeriodTerms | None = None,
+        no_line_breaks: bool = False,
     ) -> None:
         """Register `dataset` with a budget that all its snapshots share; the same call again has no effect.
 
@@ -141,12 +142,15 @@ class Ledger:
             persons: number of persons, if it may be public; nothing checks it. A table's own count is private, and
                 stays private if it is not given here.
             periods: terms of periods, if the table grows. None: as registered.
+            no_line_breaks: declares that no cell of `table` contains a line break, which a CSV file needs if all rows
+                of a person are protected together; nothing checks it. Once declared, it stays.
 
         Raises:
             SpecMismatch: another budget or unit without `raise_`, or a table of another dataset; a change of the unit
                 between rows and persons; other periods.
             InvalidInput: an invalid name, another kind of budget, a raise without a reason; id columns among those of
-                the table; periods that do not fit the budget (`period_terms.agreed`), or open runs without a period.
+                the table; a CSV file of persons without `no_line_breaks`; periods that do not fit the budget
+                (`period_terms.agreed`), or open runs without a period.
             BudgetExceeded: the cap would fall below what is spent and held.
         """
         check_name(dataset, "dataset")
@@ -155,11 +159,11 @@ class Ledger:
             check_text(reason, "reason")
         if table is not None and not hasattr(table, "uri"):
             raise InvalidInput("a private table is declared opened: table=PrivateTable.open(PATH, COLUMNS)")
+        if no_line_breaks and table is None:
+            raise InvalidInput("--no-line-breaks says something of a private table: name it too, with its columns")
+        named = None if table is None else NamedTable.of(table)
         budget = budget_of(budget)
-        names = (person,) if isinstance(person, str) else tuple(person)
-        if persons is not None and not names:
-            raise InvalidInput("--persons says how many persons there are: name their id columns too, with --person")
-        whose = PersonTerms(names, persons) if names else None
+        whose = PersonTerms.asked((person,) if isinstance(person, str) else tuple(person), persons)
         with self._access.locked(dataset, create=True, tables=table is not None) as book:
             if book.state is None:
                 body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}
@@ -178,24 +182,25 @@ class Ledger:
                     book.raise_cap(budget, unit, raise_, reason)
                 if given != known:
                     book.change_terms(budget, given, reason)
-            if table is not None:
-                declare(book, table)
+            if named is not None:
+                declare(book, named, no_line_breaks)
 
     def bind(self, dataset: str, table: TableIdentity) -> None:
         """Check that `table` is a declared table of `dataset`; if none is declared yet, declare this one.
 
         Raises:
             SpecMismatch: a table or columns that were not declared, or a table of another dataset.
+            InvalidInput: a CSV file of persons, of which nothing declares that no cell contains a line break.
         """
-        with self._access.reading(dataset) as book:
-            if book.tables():
-                check_declared(book, table, self.url)
-                return
+        if self._declares(dataset, table, first=True):
+            return
+        named = NamedTable.of(table)
         with self._access.locked(dataset, tables=True) as book:
             if not book.tables():  # not declared meanwhile
-                declare(book, table)
+                declare(book, named)
                 return
-            check_declared(book, table, self.url)
+            check_declared(book, named, self.url)
+            check_lines(book, named, self.url)
 
     def check_declared(self, dataset: str, table: TableIdentity, first: bool = False) -> bool:
         """Check that `table` is a declared table of `dataset`, without declaring it. Raises as `bind` does.
@@ -208,9 +213,16 @@ class Ledger:
         Returns:
             Whether the dataset declares any table.
         """
+        return self._declares(dataset, table, first)
+
+    def _declares(self, dataset: str, table: TableIdentity, first: bool) -> bool:
         with self._access.reading(dataset) as book:
             check_declared(book, table, self.url, first)
-            return bool(book.tables())
+            declared, unsure = bool(book.tables()), book.person is not None and not has_whole_lines(book, table.uri)
+        if unsure and (named := NamedTable.of(table)).delimited:
+            with self._access.reading(dataset) as book:
+                check_lines(book, named, self.url)
+        return declared
 
     def person(self, dataset: str) -> PersonTerms | None:
         """Return the registered terms if the unit is a person; None: the unit is a row."""

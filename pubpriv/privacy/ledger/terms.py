@@ -35,6 +35,17 @@ class PersonTerms:
             raise InvalidInput("the number of persons is a positive whole number: --persons 5000")
 
     @classmethod
+    def asked(cls, columns: tuple[str, ...], persons: int | None) -> "PersonTerms | None":
+        """Return the terms that somebody asks for; None: nothing is said about persons.
+
+        Raises:
+            InvalidInput: a number of persons without id columns, or no such terms.
+        """
+        if persons is not None and not columns:
+            raise InvalidInput("--persons says how many persons there are: name their id columns too, with --person")
+        return cls(columns, persons) if columns else None
+
+    @classmethod
     def of(cls, body: Mapping[str, Any]) -> "PersonTerms | None":
         """Read the terms from a record that registers a dataset or raises its cap; None: its unit is a row."""
         return cls(tuple(body["person"]), body["persons"]) if "person" in body else None

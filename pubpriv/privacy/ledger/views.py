@@ -28,11 +28,18 @@ class TableIdentity(Protocol):
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table given by name and columns, which was not opened."""
+    """What the ledger knows of a table: its name and columns, and whether its records are lines of text."""
 
     uri: str
     source_columns: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
+    delimited: bool = False
+
+    @classmethod
+    def of(cls, table: TableIdentity) -> "NamedTable":
+        """Look these up in an opened table, which may ask its storage."""
+        groups, delimited = getattr(table, "group_columns", ()), getattr(table, "delimited", False)
+        return cls(table.uri, tuple(table.source_columns), tuple(groups), delimited)
 
 
 class SizedTable(TableIdentity, Protocol):
