@@ -313,8 +313,8 @@ def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
 
 
 def _texts_of(series: Any) -> Any:
-    """Cells of a column that pandas read as texts, in bytes, as those of a private file are."""
+    """Cells of a column that pandas read as texts, in bytes, as those of a private file are: an empty one is missing."""
     import pyarrow as pa
 
-    missing = series.isna().to_numpy()
-    return pa.array([None if gone else str(cell).encode() for cell, gone in zip(series, missing, strict=True)])
+    texts = series.fillna("").astype(str)  # pandas itself leaves some missing cells empty
+    return pa.array([text.encode() or None for text in texts], pa.binary())

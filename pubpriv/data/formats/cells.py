@@ -1,7 +1,8 @@
 """Parse cells of a file without types as numbers, each from its own text.
 
-`12`, ` -1.5e3 ` and `inf` are numbers; `true` and `false`, in upper or lower case, are 1 and 0; a date or time in ISO
-8601 becomes days since the beginning of 1970, in UTC if no zone is given. Any other text is a missing cell.
+`12`, ` -1.5e3 `, `inf` and `infinity` are numbers; `true` and `false`, or `t` and `f` as PostgreSQL writes them, in
+upper or lower case, are 1 and 0; a date or time in ISO 8601 becomes days since the beginning of 1970, in UTC if no zone
+is given. Any other text is a missing cell.
 """
 
 import re
@@ -21,7 +22,8 @@ _DATED, _WHOLE = r"^\s*[0-9]{4}-", r"^\s*[+-]?[0-9]+\s*$"
 """Beginning of a date, with which no number begins; and a whole number."""
 
 _DAY = 86_400
-_WORDS = {b"true": 1.0, b"false": 0.0, b"inf": np.inf, b"+inf": np.inf, b"-inf": -np.inf}
+_WORDS = {b"true": 1.0, b"false": 0.0, b"t": 1.0, b"f": 0.0}
+_WORDS |= {sign + word: float(sign + word) for sign in (b"", b"+", b"-") for word in (b"inf", b"infinity")}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -1,0 +1,212 @@
+"""Cells as other programs write them, private and public: the same floats, which are worked out by hand here.
+
+Each writer writes each type with a missing cell. What a writer cannot write, or writes so that nothing can tell what it
+was, is listed with the reason.
+"""
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+import pubpriv as pp
+
+duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+
+NAN = math.nan
+MORNING, LATE = dt.datetime(2026, 11, 2, 8, 30), dt.datetime(1969, 12, 31, 23, 59, 59, 500000)
+TIMES = [20759 + 8.5 / 24, -0.5 / 86400, NAN]
+
+CELLS = {
+    "int8": (pa.int8(), [1, -128, None], [1, -128, NAN]),
+    "int64": (pa.int64(), [2**53 + 3, -5, None], [9007199254740996, -5, NAN]),
+    "uint64": (pa.uint64(), [2**64 - 1, 7, None], [18446744073709551616, 7, NAN]),
+    "float": (pa.float64(), [0.1, -1e300, None], [0.1, -1e300, NAN]),
+    "infinite": (pa.float64(), [math.inf, -math.inf, None], [math.inf, -math.inf, NAN]),
+    "float32": (pa.float32(), [np.float32(0.1), -2.5, None], [0.10000000149011612, -2.5, NAN]),
+    "truth": (pa.bool_(), [True, False, None], [1, 0, NAN]),
+    "money": (pa.decimal128(12, 2), [Decimal("12345678.91"), Decimal("-0.07"), None], [12345678.91, -0.07, NAN]),
+    "decimal": (pa.decimal128(38, 10), [Decimal("12345678901234567890.5"), None], [12345678901234567890.5, NAN]),
+    "date": (pa.date32(), [dt.date(2026, 11, 2), dt.date(1900, 1, 1), None], [20759, -25567, NAN]),
+    "time s": (pa.timestamp("s"), [MORNING, dt.datetime(1970, 1, 1), None], [20759 + 8.5 / 24, 0, NAN]),
+    "time ms": (pa.timestamp("ms"), [MORNING, LATE, None], TIMES),
+    "time us": (pa.timestamp("us"), [MORNING, LATE, None], TIMES),
+    "time ns": (pa.timestamp("ns"), [MORNING, LATE, None], TIMES),
+    "time, zone": (
+        pa.timestamp("us", "Europe/Berlin"),
+        [MORNING.replace(tzinfo=dt.UTC), None],
+        [20759 + 8.5 / 24, NAN],
+    ),
+    "duration": (pa.duration("us"), [dt.timedelta(hours=36), dt.timedelta(seconds=1), None], [1.5, 1 / 86400, NAN]),
+}
+"""Type, cells and numbers."""
+
+NULLABLE = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+    pa.float32(): pd.Float32Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+
+
+def arrow(kind):
+    arrow_type, cells, _ = CELLS[kind]
+    return pa.table({"one": np.ones(len(cells)), "x": pa.array(cells, arrow_type)})
+
+
+def objects(kind):
+    cells = CELLS[kind][1]
+    return pd.DataFrame({"one": np.ones(len(cells)), "x": pd.Series(cells, dtype=object)})
+
+
+def relation(kind):
+    connection = duckdb.connect()
+    connection.register("rows", arrow(kind))
+    return connection.sql("from rows")
+
+
+def spark(kind, path):
+    """Parquet as Spark, Hive and Impala write it: times in INT96, decimals as integers, no Arrow schema."""
+    whole = {"use_deprecated_int96_timestamps": True, "store_decimal_as_integer": True, "store_schema": False}
+    pq.write_table(arrow(kind), path, **whole)
+
+
+FRAMES = {
+    "pyarrow": arrow,
+    "polars": lambda kind: polars.from_arrow(arrow(kind)),
+    "duckdb": relation,
+    "pandas": lambda kind: arrow(kind).to_pandas(),
+    "pandas, nullable": lambda kind: arrow(kind).to_pandas(types_mapper=NULLABLE.get),
+    "pandas, of Arrow's types": lambda kind: arrow(kind).to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas, of objects as databases and readers make them": objects,
+}
+
+CSV = ("pyarrow", "pandas", "polars", "duckdb")
+
+FILES = {
+    "pyarrow.parquet": lambda kind, path: pq.write_table(arrow(kind), path),
+    "spark.parquet": spark,
+    "pandas.parquet": lambda kind, path: arrow(kind).to_pandas().to_parquet(path),
+    "polars.parquet": lambda kind, path: polars.from_arrow(arrow(kind)).write_parquet(path),
+    "duckdb.parquet": lambda kind, path: relation(kind).write_parquet(str(path)),
+    "pyarrow.feather": lambda kind, path: feather.write_feather(arrow(kind), path),
+    "pandas.feather": lambda kind, path: arrow(kind).to_pandas().to_feather(path),
+    "polars.feather": lambda kind, path: polars.from_arrow(arrow(kind)).write_ipc(path),
+    "pyarrow.csv": lambda kind, path: pyarrow.csv.write_csv(arrow(kind), path),
+    "pandas.csv": lambda kind, path: arrow(kind).to_pandas().to_csv(path, index=False),
+    "polars.csv": lambda kind, path: polars.from_arrow(arrow(kind)).write_csv(path),
+    "duckdb.csv": lambda kind, path: relation(kind).write_csv(str(path)),
+}
+
+NOT_KEPT = {
+    ("duckdb", "duration"),  # an interval of DuckDB has months, so it is no number, and is refused
+    ("duckdb.parquet", "duration"),
+    ("spark.parquet", "duration"),  # plain Parquet has no durations: they are whole microseconds
+    *((f"{writer}.csv", "duration") for writer in CSV),  # each has a text of its own
+    *((f"{writer}.csv", "float32") for writer in CSV),  # they write 0.1, not 0.10000000149
+    *((f"{writer}.csv", "time, zone") for writer in CSV),  # how zones are written is tested with times
+}
+
+
+def kept(writers):
+    """Pairs of a writer and a type that says afterwards what was written."""
+    return [(writer, kind) for writer in writers for kind in CELLS if (writer, kind) not in NOT_KEPT]
+
+
+def private_cells(source, rows, **name):
+    (chunk,) = pp.PrivateTable.open(source, ["x"], **name).chunks()
+    return np.concatenate([block[0].copy() for block in chunk.blocks()])[:rows]
+
+
+def public_cells(source):
+    """Public rows without missing and infinite cells, which are dropped."""
+    return pp.PublicTable.open(source, ["x"]).rows[:, 0]
+
+
+def check(source, wanted, **name):
+    wanted = np.array(wanted, dtype=float)
+    assert np.array_equal(private_cells(source, len(wanted), **name), wanted, equal_nan=True)
+
+
+def check_public(source, wanted):
+    wanted = np.array(wanted, dtype=float)
+    if np.isfinite(wanted).any():
+        assert np.array_equal(public_cells(source), wanted[np.isfinite(wanted)])
+
+
+@pytest.mark.parametrize(("library", "kind"), kept(FRAMES))
+def test_frames_are_the_numbers_that_were_written(library, kind):
+    """In memory, by library and type."""
+    wanted = CELLS[kind][2]
+    check(FRAMES[library](kind), wanted, name="foreign")
+    check_public(FRAMES[library](kind), wanted)
+
+
+@pytest.mark.parametrize(("writer", "kind"), kept(FILES))
+def test_files_are_the_numbers_that_were_written(writer, kind, tmp_path):
+    """On disk, by writer and type; and read by pandas and handed over as a frame."""
+    path, wanted = tmp_path / writer, CELLS[kind][2]
+    FILES[writer](kind, path)
+    check(path, wanted)
+    check_public(path, wanted)
+    if path.suffix != ".csv":
+        read = pd.read_parquet if path.suffix == ".parquet" else pd.read_feather
+        check(read(path), wanted, name="read")
+        check_public(read(path), wanted)
+
+
+TEXTS = {
+    "R's write.csv": [
+        "1e+05",
+        "NA",
+        "-0.5",
+        "Inf",
+        "-Inf",
+        "NaN",
+        "TRUE",
+        "FALSE",
+        "2026-11-02",
+        "2026-11-02 08:30:00",
+    ],
+    "PostgreSQL's COPY": ["t", "f", "", "Infinity", "-Infinity", "NaN", "12.50", "2026-11-02", "2026-11-02 08:30:00.5"],
+    "DuckDB's COPY": ["true", "false", "inf", "-inf", "nan", "1e+300", "2026-11-02"],
+    "a spreadsheet": ["TRUE", "1.2E+05", "#N/A", "", "+5", " 7 ", ".5", "5."],
+}
+NUMBERS = {
+    "R's write.csv": [1e5, NAN, -0.5, math.inf, -math.inf, NAN, 1, 0, 20759, 20759 + 8.5 / 24],
+    "PostgreSQL's COPY": [1, 0, NAN, math.inf, -math.inf, NAN, 12.5, 20759, 20759 + 30600.5 / 86400],
+    "DuckDB's COPY": [1, 0, math.inf, -math.inf, NAN, 1e300, 20759],
+    "a spreadsheet": [1, 1.2e5, NAN, NAN, 5, 7, 0.5, 5],
+}
+
+
+@pytest.mark.parametrize("writer", TEXTS)
+def test_texts_are_the_numbers_that_their_writers_mean(writer, tmp_path):
+    """Each in a CSV file of its own, private and public, and as an object in a frame."""
+    path = tmp_path / "t.csv"
+    for text, number in zip(TEXTS[writer], NUMBERS[writer], strict=True):
+        path.write_text(f"one,x\n1,{text}\n1,\n")
+        check(path, [number, NAN])
+        check_public(path, [number, NAN])
+        frame = pd.DataFrame({"x": pd.Series([text, None], dtype=object)})
+        check(frame, [number, NAN], name="texts")
+
+
+def test_missing_numbers_of_stata_are_missing(tmp_path):
+    """As pandas reads them: as floats, or as objects that say which of Stata's missing values it was."""
+    rows = pd.DataFrame({"one": [1.0, 1, 1], "x": pd.array([1, None, 100], dtype="Int16")})
+    rows.to_stata(tmp_path / "t.dta", write_index=False)
+    for convert in (False, True):
+        read = pd.read_stata(tmp_path / "t.dta", convert_missing=convert)
+        assert (read["x"].dtype == object) == convert
+        check(read.copy(), [1, NAN, 100], name="stata")
+        check_public(read, [1, NAN, 100])
