@@ -313,7 +313,7 @@ def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
 
 
 def _texts_of(series: Any) -> Any:
-    """Cells of a column that pandas read as texts, in bytes, as those of a private file are: an empty one is missing."""
+    """Cells that pandas read as texts, in bytes, as those of a private file are: an empty one is missing."""
     import pyarrow as pa
 
     texts = series.fillna("").astype(str)  # pandas itself leaves some missing cells empty

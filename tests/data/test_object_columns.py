@@ -187,6 +187,18 @@ def test_columns_that_files_and_readers_leave_untyped_are_read():
     assert groups_of(column([5, 5.0, "north", True, None]), "x").values == ("5", "north", "true")
 
 
+@pytest.mark.parametrize("cells", [[1.5, None, 2], [1, "a", 2], [None, None, None]], ids=str)
+def test_a_sparse_column_opens_whatever_is_in_it(cells):
+    """Arrow knows no such type, and took one from the cells: a word among them kept the frame from opening."""
+    for kind in (object, float)[: 1 + ("a" not in cells)]:
+        sparse = pd.Series(pd.arrays.SparseArray(np.array(cells, dtype=kind)))
+        (chunk,) = pp.PrivateTable.open(pd.DataFrame({"x": sparse}), ["x"], name="sparse").chunks()
+        found = next(chunk.blocks())[0, :3]
+        assert np.array_equal(
+            found, [cell if isinstance(cell, int | float) else np.nan for cell in cells], equal_nan=True
+        )
+
+
 HOSTILE = [Loud(), LoudInteger(7), LoudTime(2026, 1, 1), Word("w"), 10**5000, -(10**4000), "\ud800", b"\xff\xfe"]
 HOSTILE += [
     Decimal("1e999999999"),

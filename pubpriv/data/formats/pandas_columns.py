@@ -1,7 +1,8 @@
 """Columns of a pandas DataFrame in Arrow, private and public alike: by the type of the column, never by its cells.
 
-A column of the type `object` has no type. Each of its cells is written as text (`written`), as a CSV file would have
-it, and read from that text like a cell of a CSV file: as a number, an id, a date or a category.
+A column of the type `object` has no type, nor has one whose type Arrow does not know, such as a sparse one. Each of its
+cells is written as text (`written`), as a CSV file would have it, and read from that text like a cell of a CSV file: as
+a number, an id, a date or a category.
 """
 
 import math
@@ -29,8 +30,14 @@ _DAY = timedelta(days=1)
 
 
 def is_untyped(series: Any) -> bool:
-    """Return whether a column has no type, so that its cells are read one by one."""
-    return bool(series.dtype == object)
+    """Return whether a column has no type, or one that Arrow would guess from its cells: each is read by itself."""
+    import pandas as pd
+
+    kind = series.dtype
+    if isinstance(kind, np.dtype):
+        return kind.hasobject
+    known = isinstance(kind, pd.CategoricalDtype | pd.DatetimeTZDtype) or hasattr(series.array, "__arrow_array__")
+    return not known  # sparse columns, and types of other packages
 
 
 def are_numbers(series: Any) -> bool:
