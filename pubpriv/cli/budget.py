@@ -112,7 +112,7 @@ def _set(
         declared = (
             PrivateTable.open(private, split_names(columns), person=ids, dates=dates) if private and columns else None
         )
-        table = declared and replace(NamedTable.of(declared), group_columns=tuple(by or ()))
+        table = declared and replace(NamedTable.of(declared, bool(ids)), group_columns=tuple(by or ()))
         books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods, no_line_breaks)
         known = books.periods(dataset)
     named = f" and the table {declared.uri}" if declared else ""

@@ -22,9 +22,16 @@ def whole_rows(size: Size, counts: np.ndarray, sd: float, share: float = 1.0) ->
     return size.counted(float(counts.sum()) / share, sd * math.sqrt(len(counts)) / share, SURELY, least=1.0)
 
 
-def left_out(size: Size, whole: float) -> tuple[str, ...]:
-    """Report the share of rows that lack values; nothing if n was released, because that n counts complete rows."""
-    if size.sd or whole >= size.rows:
+def left_out(size: Size, whole: float, sd: float) -> tuple[str, ...]:
+    """Report the share of rows that lack values; nothing if n was released, because that n counts complete rows.
+
+    Args:
+        size: number of rows of the table.
+        whole: estimated number of rows without missing values.
+        sd: standard error of that estimate, by noise alone.
+    """
+    if size.sd or whole >= size.rows - SURELY * sd:
         return ()
-    share = 1 - whole / size.rows
-    return (f"about {100 * share:.3g}% of the private rows have a missing or infinite value and are left out",)
+    share, error = 1 - whole / size.rows, sd / size.rows
+    about = f"about {100 * share:.3g}% (\u00b1{100 * error:.1g}%, standard error) of the private rows"
+    return (f"{about} have a missing or infinite value and are left out",)

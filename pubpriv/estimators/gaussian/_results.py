@@ -120,7 +120,7 @@ def debiased(
     enough = feasible(measured.records, d, purse)
     (odd, sd), end = measured.beyond, gaussian_end(n, d)
     whole = min(measured.records + odd, n)
-    warnings = shortage(whole, curator.size, enough)
+    warnings = shortage(whole, math.hypot(measured.counted[1], sd), curator.size, enough)
     if fit.odd.seen:
         warnings.append(
             f"about {odd / n:.2g} of the private rows are further out than Gaussian rows are, and are left out: the "
@@ -219,16 +219,17 @@ def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def shortage(records: float, size: Size, enough: bool) -> list[str]:
+def shortage(records: float, sd: float, size: Size, enough: bool) -> list[str]:
     """Warnings if rows had to be left out, and if the run was below the line of feasibility.
 
     Args:
         records: rows without missing or infinite values.
+        sd: standard error of their number.
         size: of the table.
         enough: whether they reach the line.
     """
     few = "too few private rows for this budget: the estimate may be noise"
-    return [*left_out(size, records), *[few] * (not enough)]
+    return [*left_out(size, records, sd), *[few] * (not enough)]
 
 
 def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:

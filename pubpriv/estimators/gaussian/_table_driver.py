@@ -14,20 +14,19 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import Layout
 from pubpriv.estimators.gaussian._far_columns import count_far
 from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, feasible, table_plan
+from pubpriv.estimators.gaussian._plan import LearnerPlan, TablePlan, check_run, feasible, table_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_far import feared_by_public
 from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
 from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
-from pubpriv.estimators.gaussian._whole import count_rows
+from pubpriv.estimators.gaussian._whole import count_error, count_rows
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
@@ -87,7 +86,7 @@ def _outcome(
     known: Known,
     table: Table,
     scales: tuple[Scale, ...],
-    plan: Plan,
+    plan: TablePlan,
     purse: Purse,
     of_mean: bool,
 ) -> GaussianResult:
@@ -96,7 +95,7 @@ def _outcome(
     enough = feasible(records, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
-    warnings = shortage(records, curator.size, enough)
+    warnings = shortage(records, count_error(plan.count), curator.size, enough)
     if unseen:
         warnings.append(f"too few private rows show the spread of {', '.join(unseen)}: only a guess is given")
     loud, clipped = not table.quiet or table.vague, table.clipped(of_mean)

@@ -4,16 +4,19 @@ from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Everything
+from pubpriv.estimators._whole_rows import SURELY
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import step
-
-_DOUBT = 2.0
-"""No row is taken to be incomplete if the count of whole rows is within this many sds of n."""
 
 
 def count_question(ask: Ask) -> Counts:
     """Ask how many rows have only finite cells."""
     return Counts.priced(Everything(), ask.price)
+
+
+def count_error(ask: Ask) -> float:
+    """Return the standard error of that count, by noise."""
+    return bounding_sd(count_question(ask), "count")
 
 
 @step(title="count of whole rows", private=True)
@@ -24,4 +27,4 @@ def count_rows(curator: Curator, ask: Ask) -> float:
     """
     answer = curator.release(count_question(ask), ask.label)
     count, sd = float(answer.values["count"][0]), bounding_sd(answer.question, "count")
-    return curator.size.counted(count, sd, _DOUBT, least=2.0)
+    return curator.size.counted(count, sd, SURELY, least=2.0)

@@ -64,7 +64,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "could_hide": {"rows": found.unseen, "beyond": radius},
     }
     warnings = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
-    notes = left_out(curator.size, found.whole)
+    notes = left_out(curator.size, found.whole, found.sd * math.sqrt(len(found.counts)))
     return replace(result, warnings=(*warnings, *result.warnings), diagnostics=facts | result.diagnostics, notes=notes)
 
 

@@ -1,5 +1,6 @@
 """Diagnostics of a run of the default method: public facts and released answers."""
 
+import math
 from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any
@@ -105,7 +106,7 @@ def _warnings(
         *(() if outside is None else outside.warnings(last.rows)),
         *(() if last.tails is None else last.tails.warnings(scene.rows.columns)),
         *fit.warnings(guard.clear),
-        *left_out(scene.run.curator.size, last.rows),
+        *left_out(scene.run.curator.size, last.rows, last.count_sd * math.sqrt(len(last.counts) + 1)),
         *scene.scaling.notes,
         *advice(len(scene.rows.rows), k, smallest),
     ]

@@ -161,9 +161,10 @@ class Ledger:
             raise InvalidInput("a private table is declared opened: table=PrivateTable.open(PATH, COLUMNS)")
         if no_line_breaks and table is None:
             raise InvalidInput("--no-line-breaks says something of a private table: name it too, with its columns")
-        named = None if table is None else NamedTable.of(table)
         budget = budget_of(budget)
         whose = PersonTerms.asked((person,) if isinstance(person, str) else tuple(person), persons)
+        of_persons = whose is not None or (dataset in self.datasets() and self.person(dataset) is not None)
+        named = None if table is None else NamedTable.of(table, of_persons)
         with self._access.locked(dataset, create=True, tables=table is not None) as book:
             if book.state is None:
                 body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}
@@ -194,7 +195,7 @@ class Ledger:
         """
         if self._declares(dataset, table, first=True):
             return
-        named = NamedTable.of(table)
+        named = NamedTable.of(table, self.person(dataset) is not None)
         with self._access.locked(dataset, tables=True) as book:
             if not book.tables():  # not declared meanwhile
                 declare(book, named)
@@ -219,7 +220,7 @@ class Ledger:
         with self._access.reading(dataset) as book:
             check_declared(book, table, self.url, first)
             declared, unsure = bool(book.tables()), book.person is not None and not has_whole_lines(book, table.uri)
-        if unsure and (named := NamedTable.of(table)).delimited:
+        if unsure and (named := NamedTable.of(table, of_persons=True)).delimited:
             with self._access.reading(dataset) as book:
                 check_lines(book, named, self.url)
         return declared

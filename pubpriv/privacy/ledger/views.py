@@ -36,10 +36,10 @@ class NamedTable:
     delimited: bool = False
 
     @classmethod
-    def of(cls, table: TableIdentity) -> "NamedTable":
-        """Look these up in an opened table, which may ask its storage."""
-        groups, delimited = getattr(table, "group_columns", ()), getattr(table, "delimited", False)
-        return cls(table.uri, tuple(table.source_columns), tuple(groups), delimited)
+    def of(cls, table: TableIdentity, of_persons: bool) -> "NamedTable":
+        """Look these up in an opened table; its storage is asked only if the unit is a person."""
+        delimited = of_persons and getattr(table, "delimited", False)
+        return cls(table.uri, tuple(table.source_columns), tuple(getattr(table, "group_columns", ())), delimited)
 
 
 class SizedTable(TableIdentity, Protocol):
