@@ -1,5 +1,7 @@
 """One table under other names: can it get a second budget, be read as public, or count a record twice?
 
+Or records that are no longer part of it, in files that its log has given up?
+
 A private file can be reached by links, folders, globs and URLs, and a handle can be built by hand. Under any name, the
 ledger must recognise the table before rows are read for another dataset.
 """
@@ -172,10 +174,32 @@ def _counted_twice(place: World) -> Claims:
         yield f"a file and {what} to it: rows count once", rows == place.table.n_rows
 
 
+def _given_up(place: World) -> Claims:
+    """Files in a folder with the log of a table are not read, by whatever name: the log says which are current."""
+    for entry in ("_delta_log/00000000000000000000.json", ".hoodie/hoodie.properties", "metadata/v1.metadata.json"):
+        folder = _file_of(place).parents[1] / "lake" / entry.partition("/")[0].strip("._")
+        log, rows = folder / "table" / entry, folder / "table" / "data" / "old.parquet"
+        for file in (log, rows):
+            file.parent.mkdir(parents=True)
+        log.write_text("{}")
+        rows.write_bytes(_file_of(place).read_bytes())
+        for what, name in {
+            "the table": folder / "table",
+            "a folder above it": folder,
+            "a folder below it": rows.parent,
+            "a file of it": rows,
+            "a glob": folder / "*" / "data" / "*.parquet",
+        }.items():
+            for whose, open_ in (("private", PrivateTable.open), ("public", PublicTable.open)):
+                refused = refuses(partial(open_, f"{name}", _COLUMNS), *_REFUSALS)
+                yield f"{what}, {whose}, beside {log.parent.name}: not read", refused
+
+
 _PROMISES: dict[str, Callable[[World], Claims]] = {
     "other names of a table get no second budget": _second_budgets,
     "tables made by hand get no second budget": _by_hand,
     "no private table is read as public": _published,
     "handles open their own table only": _handles,
     "a file with two names counts once": _counted_twice,
+    "files that a table's log gave up are not read": _given_up,
 }

@@ -15,8 +15,10 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from urllib.parse import unquote
 
+from pubpriv.common.table_logs import OnDisk, refuse_logged
 from pubpriv.common.urls import canonical_url, common, compared_parts
 from pubpriv.errors import InvalidInput
 
@@ -131,6 +133,11 @@ def is_in_memory(name: str) -> bool:
     return name.startswith(IN_MEMORY)
 
 
+def is_web(name: str) -> bool:
+    """Return whether a canonical name is the URL of a web server, which may know files and no folders."""
+    return name.startswith(("http://", "https://"))
+
+
 def kind_of(name: str) -> str:
     """Return the kind of a file by the ending of its name; `Parquet` if the ending is unknown."""
     return next((kind for kind, ends in _KINDS.items() if name.lower().endswith(ends)), "Parquet")
@@ -185,17 +192,23 @@ def local_files(name: str) -> list[str]:
 
     Raises:
         FileNotFoundError: nothing has this name.
-        InvalidInput: neither file nor folder, no file of a table, files of several kinds, or one file under two
-            names, whose rows would be counted twice.
+        InvalidInput: neither file nor folder, a folder or file of a table with a log (`common.table_logs`), no file of
+            a table, files of several kinds, or one file under two names, whose rows would be counted twice.
         OSError: it cannot be read.
     """
     root, pattern = root_and_pattern(name)
     found = os.stat(root)
     if stat.S_ISREG(found.st_mode) and not pattern:
-        return [os.path.realpath(root)]
+        file = os.path.realpath(root)
+        refuse_logged(name, [], [file], OnDisk())
+        return [file]
     if not stat.S_ISDIR(found.st_mode):
         raise InvalidInput(f"{root} is neither a file nor a folder, so it holds no table")
-    below = sorted("/".join(parts) for parts in _below(root) if wanted(parts, pattern))
+    folders = list(_folders(root))
+    below = sorted("/".join(parts) for folder in folders for parts in folder.paths if wanted(parts, pattern))
+    real = [os.path.realpath(os.path.join(root, file)) for file in below]
+    entered = [os.path.join(root, *folder.parts) for folder in folders if reached(folder.parts, pattern)]
+    refuse_logged(name, entered, real, OnDisk())
     of_one_kind(below, name)
     seen: dict[tuple[int, int], str] = {}
     for file in below:
@@ -205,7 +218,7 @@ def local_files(name: str) -> list[str]:
                 f"the table {name} has one file under two names, {first} and {file}: its rows would count twice. "
                 "Take one of the two away, or name the files by a glob that leaves it out"
             )
-    return [os.path.realpath(os.path.join(root, file)) for file in below]
+    return real
 
 
 def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
@@ -214,7 +227,19 @@ def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     Files and folders whose names begin with a dot or an underscore are skipped. A glob matches files, or folders of
     tables' files; `*` stays inside one folder and `**` does not.
     """
-    return not any(part.startswith(_HIDDEN) for part in parts) and _matches(parts, pattern, parts[-1])
+    return not any(map(is_hidden, parts)) and _matches(parts, pattern, parts[-1])
+
+
+def reached(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether files in a folder, or below it, could belong to a folder or glob, by its path below the folder."""
+    if not parts or not pattern or pattern[0] == "**":
+        return True
+    return fnmatch.fnmatchcase(parts[0], pattern[0]) and reached(parts[1:], pattern[1:])
+
+
+def is_hidden(part: str) -> bool:
+    """Return whether files or folders of this name are skipped."""
+    return part.startswith(_HIDDEN)
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
@@ -226,11 +251,32 @@ def _matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
     return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:], name)
 
 
-def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool = False) -> Iterator[list[str]]:
-    """Yield paths, in parts, of all files below a folder except hidden ones; links are followed, but not in circles.
+@dataclass(frozen=True)
+class _Folder:
+    """A folder below another one.
+
+    Attributes:
+        parts: path from the other one.
+        files: names of its files, except hidden ones.
+    """
+
+    parts: tuple[str, ...]
+    files: tuple[str, ...]
+
+    @property
+    def paths(self) -> list[list[str]]:
+        """Paths of its files, in parts."""
+        return [[*self.parts, file] for file in self.files]
+
+
+def _folders(
+    folder: str, parts: tuple[str, ...] = (), above: tuple[tuple[int, int], ...] = (), leave_out: bool = False
+) -> Iterator[_Folder]:
+    """Yield a folder and all folders below it except hidden ones; links are followed, but not in circles.
 
     Args:
         folder: where to begin.
+        parts: its path from where the first call began.
         above: folders on the way to this one.
         leave_out: skip folders that cannot be read.
 
@@ -242,17 +288,16 @@ def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool
         if own in above:
             return
         with os.scandir(folder) as entries:
-            found = [entry for entry in entries if not entry.name.startswith(_HIDDEN)]
+            found = [entry for entry in entries if not is_hidden(entry.name)]
     except OSError:
         if leave_out:
             return
         raise
+    # with os.path, for which a link to nothing, or to itself, is neither
+    yield _Folder(parts, tuple(entry.name for entry in found if os.path.isfile(entry.path)))
     for entry in found:
-        # with os.path, for which a link to nothing, or to itself, is neither
         if os.path.isdir(entry.path):
-            yield from ([entry.name, *parts] for parts in _below(entry.path, (*above, own), leave_out))
-        elif os.path.isfile(entry.path):
-            yield [entry.name]
+            yield from _folders(entry.path, (*parts, entry.name), (*above, own), leave_out)
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -295,7 +340,8 @@ def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
     files: set[tuple[int, int]] = set()
     elsewhere: set[str] = set()
     if os.path.isdir(root):
-        below = ("/".join([root.rstrip("/"), *parts]) for parts in _below(root, leave_out=True))
+        folders = _folders(root, leave_out=True)
+        below = ("/".join([root.rstrip("/"), *parts]) for folder in folders for parts in folder.paths)
         paths = [path for path in below if not pattern or overlap(name, glob.escape(path))]
     else:
         paths = [] if pattern else [root]

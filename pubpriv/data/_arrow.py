@@ -1,5 +1,6 @@
 """Arrow's numbers as NumPy's. Arrow's own conversion loads pandas, which takes longer than a small fit."""
 
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,12 @@ _UUID_PLACES = [place for place in range(_UUID_TEXT) if place not in (8, 13, 18,
 """Characters of a UUID in text, and the places of its digits; dashes are at the others."""
 
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def is_dataset(source: object) -> bool:
+    """Check whether an object is a dataset of pyarrow, as libraries of table formats open one."""
+    dataset = sys.modules.get("pyarrow.dataset")  # who has one has loaded it
+    return dataset is not None and isinstance(source, dataset.Dataset)
 
 
 def is_number(kind: Any) -> bool:

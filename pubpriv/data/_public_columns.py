@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
-from pubpriv.data._arrow import is_number, is_read_as_number, numbers_of, validity_of
+from pubpriv.data._arrow import is_dataset, is_number, is_read_as_number, numbers_of, validity_of
 from pubpriv.data.columns import Column, meant, parse_columns, sources_of
 from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.formats.pandas_columns import are_numbers, column_of, is_untyped
-from pubpriv.data.stores import list_files, read_public
+from pubpriv.data.stores import public_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 
@@ -83,7 +83,7 @@ def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> lis
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return _of_frame(source)
-    if hasattr(source, "__arrow_c_stream__"):
+    if is_dataset(source) or hasattr(source, "__arrow_c_stream__"):
         return _of_arrow_stream(source)
     try:
         rows = np.asarray(source)
@@ -165,11 +165,11 @@ def _of_cells(name: str, kind: str, cells: Any, named_only: bool) -> _PublicColu
 
 
 def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
-    """Columns of any object with an Arrow C stream: a table of pyarrow or polars, a relation of DuckDB."""
+    """Columns of a dataset of pyarrow, or an object with an Arrow C stream: a table of polars, a relation of DuckDB."""
     import pyarrow as pa
 
     try:
-        table = pa.table(source)
+        table = source.to_table(use_threads=False) if is_dataset(source) else pa.table(source)
     except Exception as error:
         raise InvalidInput(f"the public table in memory cannot be read: {' '.join(str(error).split())}") from error
     return _of_arrow_table(table)
@@ -254,7 +254,7 @@ def public_contents(name: str) -> tuple[str, list[bytes]]:
     """
     refused: PubPrivError
     try:
-        files = [name] if is_url(name) and kind_of(name) == "CSV" else list_files(name)
+        files = public_files(name)
         return kind_of(files[0]), [read_public(file) for file in files]
     except InvalidInput:
         raise

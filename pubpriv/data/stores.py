@@ -8,12 +8,30 @@ exactly as written, without percent-decoding.
 
 import functools
 import hashlib
+import re
+from collections.abc import Callable, Collection, Sequence
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any
 
-from pubpriv.common.tables import canonical, is_url, local_files, of_one_kind, root_and_pattern, wanted
+from pubpriv.common.table_logs import refuse_logged
+from pubpriv.common.tables import (
+    canonical,
+    is_hidden,
+    is_url,
+    is_web,
+    kind_of,
+    local_files,
+    of_one_kind,
+    reached,
+    root_and_pattern,
+    wanted,
+)
 from pubpriv.common.urls import ARROW
 from pubpriv.errors import InvalidInput
+
+_DENIED = re.compile(r"ACCESS.?DENIED|PERMISSION.?DENIED|FORBIDDEN|UNAUTHORIZED|\b40[13]\b", re.IGNORECASE)
+"""Words with which stores deny an answer."""
 
 
 def locate(uri: str) -> tuple[Any, str]:
@@ -59,8 +77,8 @@ def list_files(uri: str) -> list[str]:
 
     Raises:
         FileNotFoundError: nothing has this name.
-        InvalidInput: a folder or glob without a table's file, with files of several kinds, or with one file under two
-            names.
+        InvalidInput: a folder or file of a table with a log (`common.table_logs`); a folder or glob without a table's
+            file, with files of several kinds, or with one file under two names.
         OSError: the store does not answer.
     """
     if not is_url(uri):
@@ -73,13 +91,108 @@ def list_files(uri: str) -> list[str]:
     if info.type == FileType.NotFound:
         raise FileNotFoundError
     if info.type == FileType.File:
+        refuse_logged(uri, [], [root], _Folders())
         return [root]
     names = [f.path for f in filesystem.get_file_info(FileSelector(path, recursive=True)) if f.type == FileType.File]
-    start = len(path.rstrip("/"))
-    below = [name[start:].lstrip("/") for name in names]
-    below = [name for name in below if wanted(name.split("/"), pattern)]
+    start, root = len(path.rstrip("/")), root.rstrip("/")
+    every = [name[start:].lstrip("/") for name in names]
+    below = sorted(name for name in every if wanted(name.split("/"), pattern))
+    found = [f"{root}/{name}" for name in below]
+    folders = sorted({folder for name in every for folder in _visible_folders(name)})
+    entered = [f"{root}/{folder}" for folder in folders if reached(folder.split("/"), pattern)]
+    refuse_logged(uri, [root, *entered], found, _Folders(root, every))
     of_one_kind(below, uri)
-    return sorted(f"{root.rstrip('/')}/{name}" for name in below)
+    return found
+
+
+def _visible_folders(file: str) -> list[str]:
+    """Folders on the way to a file, except hidden ones and those below them."""
+    parts = file.split("/")[:-1]
+    return list(accumulate(takewhile(lambda part: not is_hidden(part), parts), lambda above, part: f"{above}/{part}"))
+
+
+class _Folders:
+    """Folders of stores, for `refuse_logged`: from the listing of one folder, and from the store outside of it.
+
+    Above the folders of a table, credentials may reach nothing. What a store does not let us see is not there.
+
+    Args:
+        root: URL of the listed folder; empty: nothing was listed.
+        files: its files, by their paths below it.
+    """
+
+    def __init__(self, root: str = "", files: Sequence[str] = ()) -> None:
+        self._root = f"{root}/" if root else None
+        self._below: dict[str, set[str]] = {}
+        for file in files:
+            parts = file.split("/")
+            for i, part in enumerate(parts):
+                self._below.setdefault("/".join(parts[:i]), set()).add(part)
+
+    def present(self, paths: Collection[str]) -> Collection[str]:
+        """Return those of some URLs at which there is a file or folder."""
+        from pyarrow.fs import FileType
+
+        listed = [path for path in paths if self._lists(path)]
+        asked = [path for path in paths if not self._lists(path)]
+        there = {path for path in listed if self._is_below(path)}
+        if asked:
+            there |= {path for path, info in zip(asked, _infos(asked), strict=True) if info.type != FileType.NotFound}
+        return there
+
+    def names(self, folder: str) -> Collection[str]:
+        """Return the names of the entries of a folder."""
+        from pyarrow.fs import FileSelector
+
+        if self._lists(folder):
+            return self._below.get(folder.removeprefix(str(self._root)), set())
+        filesystem, path = locate(folder)
+        return [
+            info.base_name for info in _unless_denied(functools.partial(filesystem.get_file_info, FileSelector(path)))
+        ]
+
+    def _lists(self, path: str) -> bool:
+        return self._root is not None and path.startswith(self._root)
+
+    def _is_below(self, path: str) -> bool:
+        folder, _, name = path.removeprefix(str(self._root)).rpartition("/")
+        return name in self._below.get(folder, ())
+
+
+def _infos(urls: Sequence[str]) -> list[Any]:
+    """What a store says of some URLs; where it denies one, that nothing is there."""
+    from pyarrow.fs import FileInfo, FileType
+
+    filesystem, _ = locate(urls[0])
+    paths = [locate(url)[1] for url in urls]
+    together = _unless_denied(functools.partial(filesystem.get_file_info, paths))
+    if together:
+        return together
+    alone = [_unless_denied(functools.partial(filesystem.get_file_info, [path])) for path in paths]
+    return [info[0] if info else FileInfo(path, FileType.NotFound) for path, info in zip(paths, alone, strict=True)]
+
+
+def _unless_denied(ask: Callable[[], list[Any]]) -> list[Any]:
+    """The answer of a store; nothing if it denies one to these credentials.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    try:
+        return ask()
+    except OSError as error:
+        # Arrow says it in words only, each store in its own
+        if isinstance(error, PermissionError) or _DENIED.search(str(error)):
+            return []
+        raise
+
+
+def public_files(uri: str) -> list[str]:
+    """Return the files of a public table; see `list_files`.
+
+    A CSV file on a web server is fetched without being looked for first: many servers answer nothing else.
+    """
+    return [uri] if is_web(uri) and kind_of(uri) == "CSV" else list_files(uri)
 
 
 def read_public(uri: str) -> bytes:
@@ -102,8 +215,7 @@ def content_hash(path: str) -> str:
     """
     digest = hashlib.sha256()
     try:
-        where = canonical(path)
-        for file in [where] if is_url(where) and where.lower().endswith(".csv") else list_files(where):
+        for file in public_files(canonical(path)):
             content = read_public(file) if is_url(file) else Path(file).read_bytes()
             digest.update(file.encode() + b"\0" + hashlib.sha256(content).digest())
     except (OSError, InvalidInput):

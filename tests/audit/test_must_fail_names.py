@@ -11,6 +11,7 @@ from pubpriv.audit._worlds import world
 from pubpriv.audit.finding import promised
 from pubpriv.common import tables
 from pubpriv.curator import Curator
+from pubpriv.data import stores
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.ledger import questions as shipped
@@ -24,7 +25,7 @@ from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.runs import RecordedRun
 
 STORIES = _names._PROMISES | _tampering._PROMISES
-BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = _names._PROMISES
+BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE, LOGS = _names._PROMISES
 PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS, CLOSED = _tampering._PROMISES
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 
@@ -94,6 +95,16 @@ def test_a_file_that_is_read_by_each_of_its_names(monkeypatch):
     detail = broken(TWICE)
     assert "a file and a link to it" in detail
     assert "a file and a hard link to it" in detail
+
+
+def test_files_that_a_log_has_given_up(monkeypatch):
+    """Nobody looks for the log."""
+    for module in (tables, stores):
+        monkeypatch.setattr(module, "refuse_logged", lambda *_: None)
+    detail = broken(LOGS)
+    for what in ("the table", "a folder above it", "a folder below it", "a file of it", "a glob"):
+        for whose in ("private", "public"):
+            assert f"{what}, {whose}, beside _delta_log: not read" in detail
 
 
 # -- the ledger -----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 import pubpriv as pp
@@ -32,6 +33,7 @@ def frames():
             [polars.from_pandas(FRAME[:7]), polars.from_pandas(FRAME[7:])], rechunk=False
         ),
         "duckdb": duckdb.from_df(FRAME),
+        "a dataset": pyarrow.dataset.dataset(pa.Table.from_pandas(FRAME)),
     }
 
 
@@ -51,7 +53,7 @@ def test_no_category_of_one_row_keeps_a_table_from_being_opened():
         assert keys[0] == keys[1]
 
 
-@pytest.mark.parametrize("library", ["polars", "polars, in pieces", "duckdb"])
+@pytest.mark.parametrize("library", ["polars", "polars, in pieces", "duckdb", "a dataset"])
 def test_frames_of_other_libraries_hold_the_same_rows(library):
     """Private and public, in the row and in the person unit: what pandas gives."""
     frame = frames()[library]

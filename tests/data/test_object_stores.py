@@ -154,6 +154,42 @@ def test_what_is_not_there_or_damaged_is_told_as_on_a_disk(bucket):
         table.chunks()
 
 
+def test_no_file_of_a_table_with_a_log_is_read_from_a_store(bucket):
+    """By the name of the table, of what is above or below it, of a glob or a file; private and public."""
+    table = pa.table({"a": [1.0, 2.0], "b": [1.0, 2.0]})
+    put(bucket, "lake/t/data/p.parquet", table)
+    put_text(bucket, "lake/t/data/p.csv", "a,b\n1,2\n")
+    names = ("lake", "lake/t", "lake/t/data/*.parquet", "lake/*/data/p.parquet", "lake/t/data/p.parquet")
+    assert PrivateTable.open("s3://clinic/lake/t/data/*.parquet", COLUMNS).n_rows == 2
+    put_text(bucket, "lake/t/metadata/00000-1.metadata.json", "{}")
+    for name in (*names, "lake/t/data/p.csv"):
+        for opening in (PrivateTable.open, PublicTable.open):
+            with pytest.raises(InvalidInput, match="a table of Iceberg"):
+                opening(f"s3://clinic/{name}", COLUMNS)
+
+
+def test_a_store_that_shows_nothing_above_a_file_may_still_give_the_file(bucket, monkeypatch):
+    """A log that credentials may not look for is taken not to be there; a store that fails is not."""
+    put(bucket, "denied/p.parquet", pa.table({"a": [1.0], "b": [1.0]}))
+    right, said = stores.locate, "AWS Error ACCESS_DENIED during HeadObject operation: No response body."
+
+    class Store:
+        def __init__(self, filesystem):
+            self.open_input_file = filesystem.open_input_file
+            self.filesystem = filesystem
+
+        def get_file_info(self, asked):
+            if asked == "clinic/denied/p.parquet":
+                return self.filesystem.get_file_info(asked)
+            raise OSError(said)
+
+    monkeypatch.setattr(stores, "locate", lambda url: (Store(right(url)[0]), right(url)[1]))
+    assert PrivateTable.open("s3://clinic/denied/p.parquet", COLUMNS).n_rows == 1
+    said = "AWS Error NETWORK_CONNECTION during HeadObject operation"
+    with pytest.raises(Unavailable):
+        PrivateTable.open("s3://clinic/denied/p.parquet", COLUMNS)
+
+
 @pytest.mark.slow
 def test_a_store_that_does_not_answer_is_unavailable(monkeypatch):
     """Nobody listens: worth another try, and told without the library's own words."""

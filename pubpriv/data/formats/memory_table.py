@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from pubpriv.common.tables import IN_MEMORY
+from pubpriv.data._arrow import is_dataset
 from pubpriv.data.formats._layout import BATCH, Look, Piece
 from pubpriv.data.formats.pandas_columns import column_of, is_untyped
 from pubpriv.errors import InvalidInput
@@ -22,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 _WHAT = (
     "a private table is the path of a Parquet, CSV or Feather file, of a folder or a glob, or a table in memory: a "
-    "DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB"
+    "DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of DuckDB"
 )
 
 
@@ -51,7 +52,7 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
     """Keep the columns of a table under a name.
 
     Args:
-        frame: a DataFrame of pandas, or an object with Arrow's C stream.
+        frame: a DataFrame of pandas, a dataset of pyarrow, or an object with Arrow's C stream.
         name: the table's name in the ledger.
         columns: names of the columns to keep, in addition to those of earlier handles.
 
@@ -63,7 +64,7 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
     """
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     ours = pandas is not None and isinstance(frame, pandas.DataFrame)
-    if not ours and not hasattr(frame, "__arrow_c_stream__"):
+    if not (ours or is_dataset(frame) or hasattr(frame, "__arrow_c_stream__")):
         raise InvalidInput(f"{_WHAT}; this is a {type(frame).__name__}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidInput(
@@ -127,6 +128,10 @@ def _of_arrow(frame: Any, columns: Set[str]) -> _Kept:
     """A table with these columns; of the other columns it has only the names."""
     import pyarrow as pa
 
+    if is_dataset(frame):
+        table = frame.to_table([name for name in frame.schema.names if name in columns], use_threads=False)
+        read = [table.column(name) if name in columns else pa.nulls(len(table)) for name in frame.schema.names]
+        return pa.Table.from_arrays(read, names=frame.schema.names)
     table = pa.table(frame)
     read = [table.column(i) if name in columns else pa.nulls(len(table)) for i, name in enumerate(table.column_names)]
     return _Kept(pa.Table.from_arrays(read, names=table.column_names))
