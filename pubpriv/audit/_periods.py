@@ -6,6 +6,7 @@ Totals are those of the product's own scans of files; the period of a row, and w
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +28,7 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, SpecMi
 from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
+from pubpriv.privacy.ledger.views import NamedTable
 
 _NEXT = "2026-11"
 _DAYS = (date(2026, 9, 30), date(2026, 10, 1), date(2026, 10, 31), date(2026, 11, 1), date(2026, 11, 30), None)
@@ -191,3 +193,16 @@ def _enforced() -> Claims:
             refuses(lambda: books.register("visits", ZeroConcentratedDP(50), periods=weaker), SpecMismatch),
         )
         yield "and it verifies", not refuses(lambda: books.verify("visits"), LedgerViolation)
+        one, two = (NamedTable(f"frame://{name}", ("x",)) for name in ("one", "two"))
+        waived = replace(tenth, lifetime=False)
+        books.register("waived", ZeroConcentratedDP(1), one, periods=waived, reason="a row is in one month")
+        yield (
+            "a dataset without a cap for all periods has one table",
+            refuses(lambda: books.register("waived", ZeroConcentratedDP(1), two), SpecMismatch),
+        )
+        books.register("both", ZeroConcentratedDP(1), NamedTable("frame://first", ("x",)), periods=tenth)
+        books.register("both", ZeroConcentratedDP(1), NamedTable("frame://second", ("x",)))
+        yield (
+            "and the cap of several tables is not waived",
+            refuses(lambda: books.register("both", ZeroConcentratedDP(1), periods=waived, reason="none"), InvalidInput),
+        )

@@ -75,11 +75,21 @@ def _set(
     per_period: Annotated[
         str | None, typer.Option(metavar="BUDGET", help="Cap of each period, as zcdp:0.1.", show_default=False)
     ] = None,
+    moved_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            help="The dataset's table had this name before it was moved to --private. Nothing checks that it is the "
+            "same.",
+            show_default=False,
+        ),
+    ] = None,
     lifetime: Annotated[
         str | None,
         typer.Option(
             metavar="none",
-            help="`none`: no cap for all periods together, where the unit is a row; give a --reason.",
+            help="`none`: no cap for all periods together, where the unit is a row and the dataset has one table; give "
+            "a --reason.",
             show_default=False,
         ),
     ] = None,
@@ -113,13 +123,13 @@ def _set(
             PrivateTable.open(private, split_names(columns), person=ids, dates=dates) if private and columns else None
         )
         table = declared and replace(NamedTable.of(declared, bool(ids)), group_columns=tuple(by or ()))
-        books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods, no_line_breaks)
-        known = books.periods(dataset)
+        books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods, no_line_breaks, moved_from)
+        balance = books.balance(dataset)
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
     note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
-    if known is not None:
-        for line in period_lines(known, bool(ids)):
+    if balance.periods is not None:
+        for line in period_lines(balance.periods, bool(ids), len(balance.tables)):
             note(line)
 
 
@@ -184,7 +194,7 @@ def _show_balance(outlook: Any) -> None:
         out(f"no cell of {uri} contains a line break, as declared by the owner, not checked")
     if balance.periods is not None:
         _show_periods(balance)
-        for line in period_lines(balance.periods, balance.person is not None):
+        for line in period_lines(balance.periods, balance.person is not None, len(balance.tables)):
             out(line)
     if balance.capped:
         out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per unit, for all runs together")

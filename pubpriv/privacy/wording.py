@@ -50,8 +50,14 @@ def neighbours(person: Sequence[str], dated: bool = False) -> str:
     return _NEIGHBOURS_DATED if dated else _NEIGHBOURS
 
 
-def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
-    """Return sentences about the promise for periods, in addition to the guarantee of the dataset's own cap."""
+def period_lines(terms: PeriodTerms, persons: bool, tables: int = 1) -> list[str]:
+    """Return sentences about the promise for periods, in addition to the guarantee of the dataset's own cap.
+
+    Args:
+        terms: the dataset's terms.
+        persons: whether its unit is a person.
+        tables: how many tables it has. A record is of one of them, and somebody may have one in each.
+    """
     one, text = f"one {terms.unit}", terms.budget.guarantee()["text"]
     by_date = f"a row belongs to the {terms.unit} of its {terms.column}"
     if persons:
@@ -59,10 +65,13 @@ def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
             f"guaranteed for what one person has in {one}: {text}; {by_date}",
             "what the periods show of one person adds up, within the cap of the dataset",
         ]
-    lines = [f"guaranteed for every record, its date included, in all periods together and for ever: {text}; {by_date}"]
-    return (
-        lines if terms.lifetime else [*lines, "there is no other cap: it was waived, as the ledger says, with a reason"]
-    )
+    always = "guaranteed for every record of a table, its date included, in all periods together and for ever"
+    line = f"{always}: {text}; {by_date}"
+    if terms.lifetime:
+        return [line]
+    waived = "there is no other cap: it was waived, as the ledger says, with a reason, so there is one table only"
+    again = f"with {tables} tables the dataset's cap holds for all periods together, although it was waived"
+    return [line, waived if tables < 2 else again]
 
 
 def statement_of_periods(terms: PeriodTerms, period: str | None, persons: bool) -> dict[str, Any]:

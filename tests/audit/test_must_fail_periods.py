@@ -15,6 +15,7 @@ from pubpriv.ledger import questions as ledger
 from pubpriv.ledger.unit.period_units import RowsOfPeriod
 from pubpriv.ledger.unit.size import Size
 from pubpriv.privacy.budgets import Amount
+from pubpriv.privacy.ledger import _declared, _registration
 from pubpriv.privacy.ledger._period_states import PeriodsState
 
 
@@ -43,6 +44,14 @@ def test_a_row_outside_the_period_that_counts(monkeypatch):
     one_more = lambda array, span: _dates.in_span(array, replace(span, end=span.end + timedelta(days=1)))  # noqa: E731
     monkeypatch.setattr(_dated, "in_span", one_more)
     assert "rows of 2026-10" in broken(_periods._counted(0))
+
+
+def test_a_second_table_of_a_dataset_whose_cap_is_waived(monkeypatch):
+    """It is declared, or the cap is waived although there are two."""
+    for module, check in ((_declared, "_check_only_one"), (_registration, "check_waived_for_one")):
+        with monkeypatch.context() as bug:
+            bug.setattr(module, check, lambda *_: None)
+            assert "table" in broken(_periods._enforced())
 
 
 @pytest.mark.parametrize("name", ["counts-everything", "bisection-linear"])

@@ -28,8 +28,24 @@ def visits(rows=6000, seed=3):
 def place(tmp_path, monkeypatch, program):
     """A folder with `visits.parquet`, `public.csv` and a ledger with dataset `visits` of months."""
     told = register_visits(tmp_path, monkeypatch, program, visits(), "zcdp:1", *TERMS)
-    assert (told.code, "for every record, its date included" in told.err) == (0, True)
+    assert (told.code, "for every record of a table, its date included" in told.err) == (0, True)
     return tmp_path
+
+
+def test_a_waived_cap_is_of_one_table_which_may_move(place, program):
+    """A second table is refused with what to do; the table that moved is asked where it is."""
+    url = f"sqlite:///{place}/waived.db"
+    table = ("--ledger", url, "--columns", "a,b", "--private")
+    declared = ("budget", "set", "visits", "zcdp:1", *table)
+    told = program(*declared, "visits.parquet", *TERMS, "--lifetime", "none", "--reason", "a row is in one month")
+    assert "so there is one table only" in told.err
+    (place / "visits.parquet").rename(place / "moved.parquet")
+    told = program(*declared, "moved.parquet")
+    assert (told.code, f"--moved-from {place}/visits.parquet" in told.err) == (2, True)
+    assert program(*declared, "moved.parquet", "--moved-from", "visits.parquet").code == 0
+    run = ("--public", "public.csv", "--dataset", "visits", "--ledger", url, "--plain", "--budget", "zcdp:0.1")
+    assert program("fit", "mean", *run, "--period", "2026-06", "--out", "m.json").code == 0
+    assert program("budget", "set", "visits", "zcdp:1", "--ledger", url, "--moved-from", "visits.parquet").code == 2
 
 
 def test_each_month_is_released_once_from_its_own_rows(place, program):

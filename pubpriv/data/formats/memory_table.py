@@ -131,7 +131,7 @@ def _of_arrow(frame: Any, columns: Set[str]) -> _Kept:
     if is_dataset(frame):
         table = frame.to_table([name for name in frame.schema.names if name in columns], use_threads=False)
         read = [table.column(name) if name in columns else pa.nulls(len(table)) for name in frame.schema.names]
-        return pa.Table.from_arrays(read, names=frame.schema.names)
+        return _Kept(pa.Table.from_arrays(read, names=frame.schema.names))
     table = pa.table(frame)
     read = [table.column(i) if name in columns else pa.nulls(len(table)) for i, name in enumerate(table.column_names)]
     return _Kept(pa.Table.from_arrays(read, names=table.column_names))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -33,7 +34,7 @@ from pubpriv.privacy.ledger.records import (
 )
 from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
 from pubpriv.privacy.ledger.texts import body_text, canonical
-from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
+from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView, current_tables
 
 _table = schema.records
 _SELECT = sa.select(_table)
@@ -117,6 +118,28 @@ class Book:
         """
         return states_of(self.head.state)[0]
 
+    def state_in_force(self) -> DatasetState:
+        """The dataset's state under the caps that hold now.
+
+        A waived cap holds again while the dataset has several tables, which an earlier version allowed: what all
+        periods together show of a record is within the cap of one, but somebody may have a record in each table.
+        """
+        state = self.known_state()
+        if state.periods is None or state.periods.lifetime or len(self.tables()) < 2:
+            return state
+        return replace(state, periods=replace(state.periods, lifetime=True))
+
+    def check_hold(self, hold: Amount) -> None:
+        """Refuse a hold without room under the caps in force; `apply` does so for the caps in the records.
+
+        Raises:
+            NoRoom: the same error as that of `apply`.
+        """
+        state = self.state_in_force()
+        if not hold.fits(state.remaining):
+            amounts = {"spent": state.spent, "held": state.held, "remaining": state.remaining}
+            raise NoRoom("the allotment does not fit what is left of the cap", "dataset", requested=hold, **amounts)
+
     @property
     def terms(self) -> dict[str, Any]:
         """The newest terms: budget (as JSON), unit and further terms."""
@@ -157,12 +180,11 @@ class Book:
 
     def tables(self) -> list[dict[str, Any]]:
         """Read declared tables: uri and columns; a later declaration of a uri replaces an earlier one."""
-        found = [record.facts() for record in self.all("declared")]
-        return list({table["uri"]: table for table in found}.values())
+        return list(current_tables(record.facts() for record in self.all("declared")).values())
 
     def balance(self) -> Balance:
         """Read the amounts spent, held and left."""
-        terms, state, tables = self.terms, self.known_state(), tuple(self.tables())
+        terms, state, tables = self.terms, self.state_in_force(), tuple(self.tables())
         budget = budget_from_json(terms["budget"])
         unit, person, periods = str(terms["unit"]), PersonTerms.of(terms), PeriodTerms.of(terms)
         known = self.open_runs(), tables, self.head.digest()
@@ -380,6 +402,6 @@ class Book:
             refused = error
         if refused is not None:
             run = self.run_state(release_id) if refused.of in ("run", "method") else None
-            terms, state, holders = self.terms, self.known_state(), self.open_runs()
+            terms, state, holders = self.terms, self.state_in_force(), self.open_runs()
             known = terms["budget"], asked, state, run, holders, self.find("charged"), PeriodTerms.of(terms)
             raise Refused(refused, self.dataset, release_id, *known)

@@ -24,38 +24,45 @@ WHOLE_LINES = "no_line_breaks"
 """Field of a declared table: its owner said that no cell contains a line break."""
 
 
-def declare(book: Book, table: NamedTable, no_line_breaks: bool = False) -> None:
+def declare(book: Book, table: NamedTable, no_line_breaks: bool = False, moved_from: str | None = None) -> None:
     """Record a table with its columns, unless they are declared already.
 
     Args:
         book: book of the dataset.
         table: the table.
         no_line_breaks: its owner declares that no cell of it contains a line break.
+        moved_from: name that this table had before it was moved; the dataset no longer asks a table of that name.
 
     Raises:
-        SpecMismatch: the table belongs to another dataset.
-        InvalidInput: an id column among its columns; lines of text as records of persons, without that declaration.
+        SpecMismatch: the table belongs to another dataset, or it is a second table of a dataset whose cap is waived.
+        InvalidInput: an id column among its columns; no table of the dataset was called `moved_from`; lines of text as
+            records of persons, without that declaration.
     """
     uri = canonical(table.uri)
     refuse_foreign(book, uri)
+    moved = _moved(book, uri, moved_from)
     ids = sorted({*person_columns_of(book.person)} & {*table.source_columns})
     if ids:
         raise InvalidInput(
             f"column {', '.join(ids)} says whose row it is in dataset {book.dataset!r}, so it cannot be a column of "
             "the estimate: leave it out of --columns"
         )
-    whole = no_line_breaks or has_whole_lines(book, uri)
+    names = uri, *moved
+    whole = no_line_breaks or any(has_whole_lines(book, name) for name in names)
     if table.delimited and book.person is not None and not whole:
         raise InvalidInput(
             f"{_why_lines(book.dataset, uri)} Say so with --no-line-breaks, in Python no_line_breaks=True, in a "
             "dataset's file no_line_breaks: true"
         )
-    known = next((each for each in book.tables() if each["uri"] == uri), {"columns": ()})
-    body: dict[str, Any] = {"uri": uri, "columns": sorted({*table.source_columns, *known["columns"]})}
-    groups = sorted({*table.group_columns, *known.get("groups", ())})
-    body |= ({"groups": groups} if groups else {}) | ({WHOLE_LINES: True} if whole else {})
-    if body != known:
-        book.append("declared", body)
+    known = [each for each in book.tables() if each["uri"] in names]
+    columns = sorted({*table.source_columns}.union(*(each["columns"] for each in known)))
+    groups = sorted({*table.group_columns}.union(*(each.get("groups", ()) for each in known)))
+    optional = {"groups": groups, "moved_from": moved, WHOLE_LINES: whole}
+    body: dict[str, Any] = {"uri": uri, "columns": columns} | {name: each for name, each in optional.items() if each}
+    if body in known:
+        return
+    _check_only_one(book, uri, moved)
+    book.append("declared", body)
 
 
 def has_whole_lines(book: Book, uri: str) -> bool:
@@ -82,6 +89,54 @@ def _why_lines(dataset: str, uri: str) -> str:
     )
 
 
+def _moved(book: Book, uri: str, moved_from: str | None) -> list[str]:
+    """Names of the tables that moved to `uri`, now or before."""
+    current = [table["uri"] for table in book.tables()]
+    known = _declared_as(book, uri, "moved_from") or []
+    if moved_from is None:
+        return [old for old in known if old not in current]
+    old = canonical(moved_from)
+    if old in known:
+        return known
+    if old not in current or old == uri:
+        raise InvalidInput(
+            f"no other table of dataset {book.dataset!r} is called {old}, so none moved from there: it declares "
+            f"{'; '.join(current) or 'no table yet'}"
+        )
+    return sorted({*known, old} - ({*current} - {old}))
+
+
+def _check_only_one(book: Book, uri: str, moved: list[str]) -> None:
+    """Refuse a second table of a dataset whose cap is waived.
+
+    Raises:
+        SpecMismatch: it is one.
+    """
+    current = [str(table["uri"]) for table in book.tables()]
+    others = [] if uri in current else [name for name in current if name not in moved]
+    if others and book.periods is not None and not book.periods.lifetime:
+        raise SpecMismatch(
+            f"dataset {book.dataset!r} has no cap for all periods together, so it has one table, {', '.join(others)}: "
+            "somebody with a row in each of two tables would lose the cap of two periods. If the table moved, say "
+            f"--moved-from {quote(others[0])} (Python: moved_from=). If {uri} has other rows of the same kind, put its "
+            "files into the folder of that table. Otherwise give it a dataset of its own, and add the two promises"
+        )
+
+
+def check_waived_for_one(book: Book) -> None:
+    """Refuse to waive the cap of a dataset with several tables.
+
+    Raises:
+        InvalidInput: it has several.
+    """
+    tables = [str(table["uri"]) for table in book.tables()]
+    if len(tables) > 1:
+        raise InvalidInput(
+            f"dataset {book.dataset!r} has {len(tables)} tables ({'; '.join(tables)}), and somebody with a row in each "
+            "would lose the cap of a period in each: its own cap stays, so leave out --lifetime none"
+        )
+
+
 def check_declared(book: Book, table: TableIdentity, url: str, first: bool = False) -> None:
     """Refuse a table or columns that were not declared; the message has the command that declares them.
 
@@ -99,9 +154,9 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     tables = book.tables()
     if first and not tables:
         return
-    known = _columns_of(book, uri)
+    known = _declared_as(book, uri, "columns")
     missing = sorted({*table.source_columns} - {*(known or ())})
-    groups = sorted({*_group_columns(table)} - {*(_columns_of(book, uri, "groups") or ())})
+    groups = sorted({*_group_columns(table)} - {*(_declared_as(book, uri, "groups") or ())})
     if known is not None and not missing and not groups:
         return
     named = [f"columns {', '.join(missing)}"] * bool(missing) + [f"groups by {', '.join(groups)}"] * bool(groups)
@@ -133,8 +188,8 @@ def _nothing_at(uri: str) -> bool:
     return not is_url(uri) and not is_in_memory(uri) and not os.path.exists(root_and_pattern(uri)[0])
 
 
-def _columns_of(book: Book, uri: str, which: str = "columns") -> list[str] | None:
-    """Declared columns of a table, of estimates or of `groups`; None if the table is not declared."""
+def _declared_as(book: Book, uri: str, which: str) -> list[str] | None:
+    """Read a list in the declaration of a table, empty if it is not there; None if the table is not declared."""
     return next((list(table.get(which, ())) for table in book.tables() if table["uri"] == uri), None)
 
 

@@ -49,6 +49,8 @@ class Opening:
                 self._registered = self._terms["registered" if record.kind == "carried" else "budget"]
         elif record.kind == "declared":
             table = record.facts()
+            if any("moved_from" in each for each in (table, *self._tables.values())):
+                self._tables.pop(table["uri"], None)  # so that what moved comes after the table that it was
             self._tables[table["uri"]] = table
         elif record.kind == "remembered":
             body = record.facts()

@@ -298,7 +298,9 @@ class _Replay:
         columns = body["columns"]
         named = isinstance(body["uri"], str) and isinstance(columns, list)
         named &= isinstance(body.get("no_line_breaks", True), bool)
-        return None if named and all(isinstance(name, str) for name in columns) else "declares no table with columns"
+        moved = body.get("moved_from", [])
+        texts = named and isinstance(moved, list) and all(isinstance(name, str) for name in (*columns, *moved))
+        return None if texts else "declares no table with columns"
 
     def _open(self, record: Record, body: dict[str, Any]) -> str | None:
         if not is_name(record.release_id) or record.release_id in self._runs:

@@ -148,6 +148,7 @@ class LedgerRun:
             body = {"allotment": allotment.to_json(), "allotted": allotment.cap, "hold": hold}
             body |= _held_in_period(book, allotment, period)
             with book.explaining(allotment):
+                book.check_hold(hold)
                 book.append("opened", body, self.release_id)
 
     def start(

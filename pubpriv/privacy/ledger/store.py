@@ -13,13 +13,14 @@ from pubpriv.privacy.ledger._database import Database, connect
 from pubpriv.privacy.ledger._declared import check_declared, check_lines, declare, has_whole_lines, private_owner
 from pubpriv.privacy.ledger._names import check_name, check_text
 from pubpriv.privacy.ledger._outlook import Outlook
+from pubpriv.privacy.ledger._registration import Terms, register
 from pubpriv.privacy.ledger._replay import replay
 from pubpriv.privacy.ledger.past import Past, ended, newest_start
-from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.summary import Checkpoint, Summary
-from pubpriv.privacy.ledger.terms import ONE_PERSON, ONE_RECORD, PersonTerms, check_same_unit
+from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
 from pubpriv.privacy.ledger.views import Asked, Balance, NamedTable, RunView, TableIdentity
 from pubpriv.privacy.ledger.witness import witness_of_environment
 
@@ -127,6 +128,7 @@ class Ledger:
         persons: int | None = None,
         periods: PeriodTerms | None = None,
         no_line_breaks: bool = False,
+        moved_from: str | None = None,
     ) -> None:
         """Register `dataset` with a budget that all its snapshots share; the same call again has no effect.
 
@@ -144,10 +146,11 @@ class Ledger:
             periods: terms of periods, if the table grows. None: as registered.
             no_line_breaks: declares that no cell of `table` contains a line break, which a CSV file needs if all rows
                 of a person are protected together; nothing checks it. Once declared, it stays.
+            moved_from: name under which `table` was declared before it was moved; nothing checks that it is the same.
 
         Raises:
             SpecMismatch: another budget or unit without `raise_`, or a table of another dataset; a change of the unit
-                between rows and persons; other periods.
+                between rows and persons; other periods; a second table of a dataset whose cap is waived.
             InvalidInput: an invalid name, another kind of budget, a raise without a reason; id columns among those of
                 the table; a CSV file of persons without `no_line_breaks`; periods that do not fit the budget
                 (`period_terms.agreed`), or open runs without a period.
@@ -157,34 +160,27 @@ class Ledger:
         check_text(unit, "privacy unit")
         if reason:
             check_text(reason, "reason")
+        if moved_from is not None and table is None:
+            raise InvalidInput("a table that moved is declared where it is now: give --private and --columns too")
         if table is not None and not hasattr(table, "uri"):
             raise InvalidInput("a private table is declared opened: table=PrivateTable.open(PATH, COLUMNS)")
         if no_line_breaks and table is None:
             raise InvalidInput("--no-line-breaks says something of a private table: name it too, with its columns")
-        budget = budget_of(budget)
         whose = PersonTerms.asked((person,) if isinstance(person, str) else tuple(person), persons)
-        of_persons = whose is not None or (dataset in self.datasets() and self.person(dataset) is not None)
+        terms = Terms(budget_of(budget), unit, whose, periods, raise_, reason)
+        of_persons = whose is not None or self._protects_persons(dataset)
         named = None if table is None else NamedTable.of(table, of_persons)
         with self._access.locked(dataset, create=True, tables=table is not None) as book:
-            if book.state is None:
-                body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}
-                if whose is not None:
-                    body |= {"unit": ONE_PERSON if unit == ONE_RECORD else unit, **whose.to_json()}
-                given = agreed(dataset, None, periods, budget, whose is not None, reason)
-                if given is not None:
-                    body |= {**given.to_json(), "period_cap": given.cap(whose is not None), "reason": reason}
-                book.append("registered", body)
-            else:
-                terms = book.terms
-                check_same_unit(dataset, PersonTerms.of(terms), whose)
-                known = PeriodTerms.of(terms)
-                given = agreed(dataset, known, periods, book.registered, book.person is not None, reason)
-                if budget.to_json() != terms["budget"] or unit not in (terms["unit"], ONE_RECORD):
-                    book.raise_cap(budget, unit, raise_, reason)
-                if given != known:
-                    book.change_terms(budget, given, reason)
+            register(book, terms)
             if named is not None:
-                declare(book, named, no_line_breaks)
+                declare(book, named, no_line_breaks, moved_from)
+
+    def _protects_persons(self, dataset: str) -> bool:
+        """Return whether the unit is a person; no, if the dataset is not registered yet."""
+        try:
+            return self.person(dataset) is not None
+        except InvalidInput:
+            return False
 
     def bind(self, dataset: str, table: TableIdentity) -> None:
         """Check that `table` is a declared table of `dataset`; if none is declared yet, declare this one.
@@ -289,7 +285,7 @@ class Ledger:
             InvalidInput: an allotment of a kind that cannot be charged to the dataset's budget.
         """
         with self._access.reading(dataset) as book:
-            state = book.known_state()
+            state = book.state_in_force()
             return allotment.how_many(book.registered, state.cap, state.remaining)
 
     def fitting_in(self, dataset: str, allotment: Budget, period: str | None) -> int:

@@ -290,6 +290,20 @@ class Balance:
         return {"periods": terms.to_json()["periods"] | caps | {"held_in_every": common.held.main / UNIT}}
 
 
+def current_tables(declared: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the newest declaration of each table by its name, without those that moved to another one.
+
+    Args:
+        declared: bodies of the records that declare a dataset's tables, oldest first.
+    """
+    tables: dict[str, dict[str, Any]] = {}
+    for table in declared:
+        for old in table.get("moved_from", ()):
+            tables.pop(old, None)
+        tables[table["uri"]] = table
+    return tables
+
+
 def kind_of(question: Mapping[str, Any]) -> str:
     """Return the kind of a stored question for people, with wrappers: `Counts per person`, `Radial(Counts)`."""
     kind, inner = str(question["type"]), question.get("inner")
