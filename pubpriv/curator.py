@@ -317,6 +317,8 @@ class Curator(Confined):
             self._table.chunks()  # nothing is spent unless the table exists and has n rows
             # 4 charge: committed before rows are read; a charge without an answer returns its stored question
             stands = self._run.charge(label, to_json(question), event)
+            if stands.others:  # perhaps another copy of this process asks, with a copy of the draws that wait
+                stop_drawing(self._noise)
         asked = question_of(stands, label)  # priced again: the ledger may have been tampered with
         answer = stands.answer
         if answer is None:

@@ -3,10 +3,18 @@
 import multiprocessing
 import pickle
 import threading
+import time
+from collections import defaultdict, deque
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import pubpriv as pp
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Shells
 from pubpriv.privacy.ahead import DrawnAhead
 
 SD = 1 << 30
@@ -125,3 +133,26 @@ def test_a_fork_draws_its_own():
     assert queue.get(timeout=30) == 2
     child.join(30)
     assert of(ahead) == 1
+
+
+@pytest.mark.parametrize("asked_first", ["the same question", "another question"])
+def test_a_copy_of_the_process_never_uses_a_draw_that_this_one_used(tmp_path, asked_first):
+    """A restored image of a machine has the same pid and the same waiting draws; the ledger shows that another asked.
+
+    The difference of two answers was exactly that of the true counts.
+    """
+    rows = pd.DataFrame({"x": np.r_[np.zeros(150), np.full(57, 9.0)]})
+    table = pp.PrivateTable.open(rows, ["x"], name="rows")
+    near, far, third = (Counts.priced(Shells(Frame((at,)), (1.0,)), Fraction(1, 1000)) for at in (0.0, 9.0, 4.0))
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("data", "zcdp:1000")
+        one, two = (pp.Curator(table, ledger, "data", "zcdp:100", release_id="r") for _ in range(2))
+        one.expect([near, far, third])
+        time.sleep(0.5)
+        waiting = one._noise._waiting
+        two._noise._waiting = defaultdict(deque, {key: deque(draws) for key, draws in waiting.items()})
+        first = one.release(near, "near").values["count"]
+        if asked_first == "the same question":
+            assert np.array_equal(two.release(near, "near").values["count"], first)
+        second = two.release(far, "far").values["count"]
+    assert not np.array_equal(first - second, [93, -93])

@@ -47,6 +47,7 @@ class LedgerRun:
         self.dataset, self.release_id = dataset, release_id
         self._access, self._asked = access, asked
         self._known: dict[str, Charge] = {}  # charges by the digest of their records
+        self._spent_here = RunState().spent  # by charges of this object, if it made all of them
 
     @cached_property
     def allotment(self) -> Budget:
@@ -239,19 +240,21 @@ class LedgerRun:
         prices = _priced(event, allotment, registered, periods)  # before locking
         with self._access.locked(self.dataset) as book:
             stands = book.charge(self.release_id, label, allotment, registered)
+            others = book.run_state(self.release_id).spent != self._spent_here
             if notes and not book.run_state(self.release_id).closed:
                 self._keep(book, notes)
             if stands is not None:
                 if stands.answer is None:
                     book.append("attempted", attempt, self.release_id, key)
-                return replace(stands, attempt=attempt["attempt"])
+                return replace(stands, attempt=attempt["attempt"], others=others)
             if isinstance(prices, InvalidInput):
                 raise prices
             body = {"label": label, "question": question, "event": event.to_json(), **attempt, **prices}
             with book.explaining(allotment, self.release_id):
                 book.append("charged", body, self.release_id, key)
             self._remember(book.head, label, question, event, prices)
-            return ChargeView(question, None, attempt["attempt"], event)
+            self._spent_here = book.run_state(self.release_id).spent
+            return ChargeView(question, None, attempt["attempt"], event, others)
 
     def publish(self, label: str, attempt: str, answer: Mapping[str, list[int]]) -> dict[str, list[int]]:
         """Store the answer of a charge unless it has one already; return the stored one.

@@ -68,12 +68,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class ChargeView:
-    """A charge in the ledger: the question, its event, and the answer if there is one."""
+    """A charge in the ledger: the question, its event, and the answer if there is one.
+
+    Attributes:
+        others: whether the run has charges that the object that charged now did not make.
+    """
 
     question: Any
     answer: dict[str, list[int]] | None
     attempt: str
     event: Event
+    others: bool = False
 
 
 @dataclass(frozen=True)
