@@ -112,6 +112,7 @@ _USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "C
 
 def main() -> None:
     """Run a command, and exit with the code of its error."""
+    os.environ["DO_NOT_TRACK"] = "1"  # before any command imports Prefect, which would tell its makers so
     atexit.register(gc.freeze)  # Python would search all modules for garbage: a seventh of the time of a small fit
     warnings.showwarning = lambda message, *_: note(f"warning: {message}")
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
