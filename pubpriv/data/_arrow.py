@@ -17,10 +17,23 @@ _UUID_PLACES = [place for place in range(_UUID_TEXT) if place not in (8, 13, 18,
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
+UNKNOWN_TYPE = (
+    "has a column of a type that Arrow does not know, for example whole numbers of 128 bits: write the file without "
+    "that column, or with another type of it"
+)
+"""What is wrong with a file of which Arrow reads no schema, for messages."""
+
+
 def is_dataset(source: object) -> bool:
     """Check whether an object is a dataset of pyarrow, as libraries of table formats open one."""
     dataset = sys.modules.get("pyarrow.dataset")  # who has one has loaded it
     return dataset is not None and isinstance(source, dataset.Dataset)
+
+
+def is_polars(source: object) -> bool:
+    """Check whether an object is a DataFrame of polars, which has types that Arrow does not know."""
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(source, polars.DataFrame)
 
 
 def is_number(kind: Any) -> bool:

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
-from pubpriv.data._arrow import is_dataset, is_number, is_read_as_number, numbers_of, validity_of
+from pubpriv.data._arrow import (
+    UNKNOWN_TYPE,
+    is_dataset,
+    is_number,
+    is_polars,
+    is_read_as_number,
+    numbers_of,
+    validity_of,
+)
 from pubpriv.data.columns import Column, meant, parse_columns, sources_of
 from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import is_private
@@ -83,6 +91,8 @@ def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> lis
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return _of_frame(source)
+    if is_polars(source):
+        return [_of_polars(column) for column in source.get_columns()]
     if is_dataset(source) or hasattr(source, "__arrow_c_stream__"):
         return _of_arrow_stream(source)
     try:
@@ -164,6 +174,17 @@ def _of_cells(name: str, kind: str, cells: Any, named_only: bool) -> _PublicColu
     return _PublicColumn(name, kind, len(cells), numbers.copy if real else None, named_only)
 
 
+def _of_polars(series: Any) -> _PublicColumn:
+    """A column of polars; if Arrow does not know its type, it is no number."""
+    import pyarrow as pa
+
+    try:
+        (cells,) = pa.table(series.to_frame()).columns
+    except pa.ArrowException:
+        return _PublicColumn(series.name, str(series.dtype), len(series), None)
+    return _of_arrow_column(series.name, cells.type, cells.chunks)
+
+
 def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
     """Columns of a dataset of pyarrow, or an object with an Arrow C stream: a table of polars, a relation of DuckDB."""
     import pyarrow as pa
@@ -241,6 +262,8 @@ def _read_public(name: str) -> list[_PublicColumn]:
         raise
     except UnicodeDecodeError as error:
         raise InvalidInput(f"the public table {name} is no text in UTF-8: save it in that encoding") from error
+    except NotImplementedError as error:  # Arrow's
+        raise InvalidInput(f"the public table {name} {UNKNOWN_TYPE}") from error
     except Exception as error:
         raise _unreadable(name, error, kind) from error
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
-from pubpriv.data._arrow import is_bytes, is_read_as_number, no_number, numbers_of
+from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.category_codes import check_kind, codes_of
@@ -236,6 +236,8 @@ def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
                 "environment; check them, or try again"
             )
         )
+    except NotImplementedError:  # Arrow's, of a schema: no cell is read here
+        failure = InvalidInput(f"the private table {where} {UNKNOWN_TYPE}")
     except Exception:
         failure = InvalidInput(otherwise)
     # raised outside of `except`, so that the library's exception is not chained to it

@@ -149,3 +149,57 @@ def test_names_do_not_cross(tmp_path):
     pp.PrivateTable.open(ours, ["a"], name="patients")
     with pytest.raises(InvalidInput, match="was opened as a private one"):
         pp.PublicTable.open(ours)
+
+
+def test_a_column_that_nobody_asked_for_may_have_any_type():
+    """Whole numbers of 128 bits, which Arrow does not have; asked for, they are refused in our words."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"id": polars.Series([2**64, 1], dtype=polars.Int128), "a": [1.0, 2.0]})
+    assert cells(pp.PrivateTable.open(frame, ["a"], name="wide")).tolist() == [1, 2]
+    assert pp.PublicTable.open(frame.clone(), ["a"]).rows.tolist() == [[1], [2]]
+    assert pp.PublicTable.open(frame.clone()).columns == ("a",)
+    with pytest.raises(InvalidInput, match="has columns that Arrow has no types for"):
+        pp.PrivateTable.open(frame, ["id"], name="wide")
+    with pytest.raises(InvalidInput, match="'id' of the public table is Int128, not a number"):
+        pp.PublicTable.open(frame.clone(), ["id"])
+
+
+def test_a_file_with_a_type_that_arrow_does_not_know_says_so(tmp_path):
+    """The file is not damaged."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"id": polars.Series([2**64, 1], dtype=polars.Int128), "a": [1.0, 2.0]})
+    frame.write_parquet(tmp_path / "wide.parquet")
+    frame.write_ipc(tmp_path / "wide.feather")
+    for name in ("wide.parquet", "wide.feather"):
+        for opening in (pp.PrivateTable.open, pp.PublicTable.open):
+            with pytest.raises(InvalidInput, match=f"{name} has a column of a type that Arrow does not know"):
+                opening(tmp_path / name, ["a"])
+
+
+def test_a_relation_whose_connection_has_an_unread_result_says_so():
+    """It is not the types of its columns that are wrong."""
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.execute("create table visits as select 1.0::double a from range(9)")
+    connection.execute("from visits").fetchone()
+    for opening in (lambda rows: pp.PrivateTable.open(rows, ["a"], name="unread"), pp.PublicTable.open):
+        with pytest.raises(InvalidInput, match="cursor\\(\\)"):
+            opening(connection.sql("from visits"))
+        assert len(pp.PublicTable.open(connection.cursor().sql("from visits")).rows) == 9
+
+
+def test_a_run_reads_public_rows_once():
+    """A relation that draws its rows gives others each time."""
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("select random() a from range(200) using sample 50% (bernoulli)")
+    reads = []
+
+    class Public:
+        def __arrow_c_stream__(self, schema=None):
+            reads.append(schema)
+            return relation.__arrow_c_stream__(schema)
+
+    for estimate in (pp.estimate_mean, pp.estimate_gaussian, pp.estimate_mixture):
+        estimate(Public(), pp.Curator.simulation(np.tile(PUBLIC, (90, 1)), budget="zcdp:5", seed=1, columns=["a"]))
+        assert len(reads) == 1
+        reads.clear()

@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from pubpriv.common.tables import IN_MEMORY
-from pubpriv.data._arrow import is_dataset
+from pubpriv.data._arrow import is_dataset, is_polars
 from pubpriv.data.formats._layout import BATCH, Look, Piece
 from pubpriv.data.formats.pandas_columns import column_of, is_untyped
 from pubpriv.errors import InvalidInput
@@ -71,9 +71,16 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
             'a private table in memory needs a name by which the ledger knows it, of letters, digits, ".", "_" and '
             '"-", always the same one: PrivateTable.open(frame, columns, name="patients")'
         )
-    table, read = None, _columns.get(name, frozenset()).union(columns)
-    with suppress(Exception):  # the cause may quote a cell, so it ends here
+    table, read, kind = None, _columns.get(name, frozenset()).union(columns), ""
+    try:
         table = _of_pandas(frame, read) if ours else _of_arrow(frame, read)
+    except Exception as error:  # the cause may quote a cell, so it ends here; its class is that of a state
+        kind = type(error).__name__
+    if kind == "ResourceInUseException":
+        raise InvalidInput(
+            f"the private table {name!r} in memory cannot be read: the connection of this relation has a result that "
+            "was not read to its end. Fetch all of it, or make the relation from a connection of its own, cursor()"
+        )
     if table is None:
         raise InvalidInput(
             f"the private table {name!r} in memory has columns that Arrow has no types for: give each column one type"
@@ -125,16 +132,21 @@ def _found(path: str) -> _Kept:
 
 
 def _of_arrow(frame: Any, columns: Set[str]) -> _Kept:
-    """A table with these columns; of the other columns it has only the names."""
+    """A table with these columns; of the other columns it has only the names, and they may have any type."""
     import pyarrow as pa
 
     if is_dataset(frame):
-        table = frame.to_table([name for name in frame.schema.names if name in columns], use_threads=False)
-        read = [table.column(name) if name in columns else pa.nulls(len(table)) for name in frame.schema.names]
-        return _Kept(pa.Table.from_arrays(read, names=frame.schema.names))
-    table = pa.table(frame)
-    read = [table.column(i) if name in columns else pa.nulls(len(table)) for i, name in enumerate(table.column_names)]
-    return _Kept(pa.Table.from_arrays(read, names=table.column_names))
+        names = frame.schema.names
+        table = frame.to_table([name for name in names if name in columns], use_threads=False)
+    elif is_polars(frame):
+        names = frame.columns
+        table = pa.table(frame.select([name for name in names if name in columns]))
+    else:
+        table = pa.table(frame)
+        names = table.column_names
+        table = table.select([place for place, name in enumerate(names) if name in columns])
+    kept, nothing = iter(table.columns), pa.nulls(len(table))
+    return _Kept(pa.Table.from_arrays([next(kept) if name in columns else nothing for name in names], names=names))
 
 
 def _of_pandas(frame: Any, columns: Set[str]) -> _Kept:
