@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pubpriv.cli.console import note, out, table
+from pubpriv.cli.contents import show_contents
 from pubpriv.cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
@@ -100,6 +101,7 @@ def _set(
     table.
     """
     from pubpriv.common.lists import split_names
+    from pubpriv.data.contents import Contents
     from pubpriv.data.tables import PrivateTable
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
@@ -122,12 +124,16 @@ def _set(
         declared = (
             PrivateTable.open(private, split_names(columns), person=ids, dates=dates) if private and columns else None
         )
+        # before the table is declared, because the storage may not answer
+        contents = None if declared is None else Contents.of(declared)
         table = declared and replace(NamedTable.of(declared, bool(ids)), group_columns=tuple(by or ()))
         books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods, no_line_breaks, moved_from)
         balance = books.balance(dataset)
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
     note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
+    if contents is not None:
+        show_contents(contents)
     if balance.periods is not None:
         for line in period_lines(balance.periods, bool(ids), len(balance.tables)):
             note(line)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pubpriv.cli.console import caution, note, out
+from pubpriv.cli.contents import show_contents
 from pubpriv.cli.derived import settings_from, with_settings
 from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
@@ -229,7 +230,9 @@ def admit(job: "Job") -> None:
     """
     for line in job.admit():
         note(line)
-    for line in job.check():
+    checked = job.check()
+    show_contents(checked.contents)
+    for line in checked.advice:
         note(f"warning: {line}")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pubpriv.cli.console import note, out, table
+from pubpriv.cli.contents import show_contents
 from pubpriv.cli.derived import by_column_options, settings_from, with_settings
 from pubpriv.cli.known import Known
 from pubpriv.cli.options import (
@@ -173,6 +174,7 @@ def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | No
 
 def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
     """Return the number of private rows as given, or count them."""
+    from pubpriv.data.contents import Contents
     from pubpriv.data.tables import PrivateTable
     from pubpriv.estimators.jobs import check_may_be_counted
     from pubpriv.estimators.planning import Size
@@ -188,7 +190,9 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
             "the unit of the dataset is a person, and the number of its rows is private: give --persons N"
         )
     check_may_be_counted(known.private, known.ledger)
-    return int(PrivateTable.open(known.private, public.columns, known.columns is None).n_rows or 0)
+    private = PrivateTable.open(known.private, public.columns, known.columns is None)
+    show_contents(Contents.of(private))
+    return int(private.n_rows or 0)
 
 
 def _show(

@@ -13,7 +13,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -32,13 +32,20 @@ _CREDENTIALS = {
 IN_MEMORY = "frame://"
 """Prefix of the names of private tables in memory."""
 
-_KINDS = {"Parquet": (".parquet", ".pq"), "CSV": (".csv",), "Feather": (".feather", ".arrow", ".ipc")}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+"""How CSV files with such an ending of their names are compressed."""
+
+_KINDS = {
+    "Parquet": (".parquet", ".pq"),
+    "CSV": (".csv", *(f".csv{end}" for end in _COMPRESSED)),
+    "Feather": (".feather", ".arrow", ".ipc"),
+}
 """Endings of file names for each kind of table."""
 
-OTHER_ENDS = f"names of other tables end with .csv, {', '.join(_KINDS['Feather'][:-1])} or {_KINDS['Feather'][-1]}"
-"""Hint in messages about files that are read as Parquet because their names have no known ending."""
-
 _ENDS = tuple(end for ends in _KINDS.values() for end in ends)
+
+ENDS = ", ".join(_ENDS)
+"""Endings of the names of files that are read in a folder, for messages."""
 
 _HIDDEN = (".", "_")
 """First characters of file and folder names that are skipped: caches, temporary files and success markers."""
@@ -143,20 +150,42 @@ def kind_of(name: str) -> str:
     return next((kind for kind, ends in _KINDS.items() if name.lower().endswith(ends)), "Parquet")
 
 
+def compression_of(name: str) -> str | None:
+    """Return how a CSV file is compressed, as Arrow calls it, by the ending of its name; None: it is not."""
+    return next(
+        (how for end, how in _COMPRESSED.items() if kind_of(name) == "CSV" and name.lower().endswith(end)), None
+    )
+
+
 def of_one_kind(files: Sequence[str], name: str) -> None:
-    """Refuse a table with files of several kinds, which probably contain the same rows twice.
+    """Refuse a table with files of several kinds, or with compressed copies: rows are probably there twice.
 
     Raises:
-        InvalidInput: several kinds, or no file.
+        InvalidInput: several kinds, a file with a compressed copy, or no file.
     """
     kinds = sorted({kind_of(file) for file in files})
     if not kinds:
-        raise InvalidInput(f"no Parquet, CSV or Feather file under {name}")
+        raise InvalidInput(f"no Parquet, CSV or Feather file under {name}: the names of such files end with {ENDS}")
+    if len(kinds) > 1 and not all(file.lower().endswith(_ENDS) for file in files):
+        raise InvalidInput(
+            f"some files under {name} have names that end with none of {ENDS}: let them end as their kind does, or "
+            "name the others by a glob, for example FOLDER/*.csv"
+        )
     if len(kinds) > 1:
         raise InvalidInput(
             f"there are {' and '.join(kinds)} files under {name}, whose rows might count twice: name those of one kind "
             "by a glob, for example FOLDER/*.csv"
         )
+    if len({_decompressed(file) for file in files}) < len(files):
+        raise InvalidInput(
+            f"under {name} there are files whose names differ only in {' or '.join(_COMPRESSED)}, so the same rows "
+            "might count twice: take one of each away, or name the others by a glob, for example FOLDER/*.csv"
+        )
+
+
+def _decompressed(file: str) -> str:
+    """Name of a file without the ending of its compression."""
+    return file if compression_of(file) is None else os.path.splitext(file)[0]
 
 
 def root_and_pattern(name: str) -> tuple[str, list[str]]:
@@ -221,6 +250,34 @@ def local_files(name: str) -> list[str]:
     return real
 
 
+def left_out_locally(name: str) -> list[str]:
+    """Return what is not read of a local name; see `left_out`."""
+    root, pattern = root_and_pattern(name)
+    return left_out((path for each in _folders(root) for path in (*each.paths, *each.skipped_paths)), pattern)
+
+
+def left_out(paths: Iterable[Sequence[str]], pattern: Sequence[str]) -> list[str]:
+    """Return what a folder or glob has, and is not read because of its name: paths below the folder, sorted.
+
+    Hidden folders are named as a whole. Hidden files are named if they have the ending of a table: what writers leave
+    beside their files, as `_SUCCESS`, has none.
+
+    Args:
+        paths: paths of files below the folder, in parts; an empty last part stands for the content of a folder.
+        pattern: parts of the glob; empty: all of the folder.
+    """
+    found = set()
+    for parts in paths:
+        first = next((i for i, part in enumerate(parts) if is_hidden(part)), len(parts) - 1)
+        is_file = first == len(parts) - 1
+        table = parts[first].lower().endswith(_ENDS)
+        read = is_file and wanted(parts, pattern)
+        marker = is_file and is_hidden(parts[first]) and not table
+        if not (read or marker) and _matches(parts[: first + 1], pattern, f"any{_ENDS[0]}"):
+            found.add("/".join(parts[: first + 1]) + ("" if is_file else "/"))
+    return sorted(found)
+
+
 def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     """Return whether a file belongs to a folder or glob, by its path below the folder.
 
@@ -258,15 +315,22 @@ class _Folder:
     Attributes:
         parts: path from the other one.
         files: names of its files, except hidden ones.
+        skipped: names of its hidden files, and of its hidden folders, each with a slash at its end.
     """
 
     parts: tuple[str, ...]
     files: tuple[str, ...]
+    skipped: tuple[str, ...]
 
     @property
     def paths(self) -> list[list[str]]:
-        """Paths of its files, in parts."""
+        """Paths of its files, in parts, except hidden ones."""
         return [[*self.parts, file] for file in self.files]
+
+    @property
+    def skipped_paths(self) -> list[list[str]]:
+        """Paths of what is hidden in it, in parts, the last of which is empty for a folder."""
+        return [[*self.parts, *name.split("/")] for name in self.skipped]
 
 
 def _folders(
@@ -288,13 +352,15 @@ def _folders(
         if own in above:
             return
         with os.scandir(folder) as entries:
-            found = [entry for entry in entries if not is_hidden(entry.name)]
+            every = [*entries]
     except OSError:
         if leave_out:
             return
         raise
+    found = [entry for entry in every if not is_hidden(entry.name)]
+    skipped = [f"{each.name}/" if os.path.isdir(each.path) else each.name for each in every if is_hidden(each.name)]
     # with os.path, for which a link to nothing, or to itself, is neither
-    yield _Folder(parts, tuple(entry.name for entry in found if os.path.isfile(entry.path)))
+    yield _Folder(parts, tuple(entry.name for entry in found if os.path.isfile(entry.path)), tuple(skipped))
     for entry in found:
         if os.path.isdir(entry.path):
             yield from _folders(entry.path, (*parts, entry.name), (*above, own), leave_out)

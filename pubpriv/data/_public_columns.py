@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
+from pubpriv.common.tables import ENDS, is_in_memory, is_url, kind_of
 from pubpriv.data._arrow import (
     UNKNOWN_TYPE,
     is_dataset,
@@ -296,7 +296,7 @@ def public_contents(name: str) -> tuple[str, list[bytes]]:
 def _unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather") -> InvalidInput:
     reason = " ".join(str(error).split()).rstrip(".")
     taken = kind == "Parquet" and splitext(name)[1] not in ("", ".parquet", ".pq")  # the default
-    others = f"; {OTHER_ENDS}" if taken else ""
+    others = f"; names of tables end with {ENDS}" if taken else ""
     return InvalidInput(f"the public table {name} cannot be read as {kind}: {reason}{others}")
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pubpriv.common.tables import OTHER_ENDS, is_in_memory, is_url, kind_of
+from pubpriv.common.tables import ENDS, is_in_memory, is_url, kind_of
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
@@ -21,7 +21,7 @@ from pubpriv.data.columns import Column, map_columns, meant, sources_of
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of
-from pubpriv.data.stores import list_files
+from pubpriv.data.stores import files_left_out, list_files
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 _T = TypeVar("_T")
@@ -143,12 +143,17 @@ def is_delimited(where: str) -> bool:
         InvalidInput: no such table.
         Unavailable: the storage does not answer.
     """
-    return not is_in_memory(where) and kind_of(_files_of(where)[0]) == "CSV"
+    return not is_in_memory(where) and kind_of(files_of(where)[0]) == "CSV"
 
 
-def _files_of(where: str) -> list[str]:
+def files_of(where: str) -> list[str]:
     """Files of a private table that is in files."""
     return _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a table")
+
+
+def left_out_of(where: str) -> list[str]:
+    """Return what the folder or glob of a private table has and is not read; raises as `files_of` does."""
+    return _attempt(lambda: files_left_out(where), where, f"{where} cannot be listed as a table")
 
 
 def footers(
@@ -177,7 +182,7 @@ def footers(
     """
     if is_in_memory(where):
         return [_footer(where, where, columns, person, by, dates)]
-    paths = _files_of(where)
+    paths = files_of(where)
     if not is_url(where) or len(paths) == 1:
         found = [_footer(path, where, columns, person, by, dates) for path in paths]
     else:
@@ -192,9 +197,10 @@ def footers(
 
 
 _DAMAGED = {
-    "Parquet": f"{{where}} is not a Parquet table, or its footer is damaged; {OTHER_ENDS}",
+    "Parquet": f"{{where}} is not a Parquet table, or its footer is damaged; names of tables end with {ENDS}",
     "Feather": "{where} is not a Feather table, in the second version of that format, or its footer is damaged",
-    "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8",
+    "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8; or "
+    "it is damaged, or not compressed as its name says",
 }
 
 

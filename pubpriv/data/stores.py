@@ -17,10 +17,13 @@ from typing import Any
 from pubpriv.common.table_logs import refuse_logged
 from pubpriv.common.tables import (
     canonical,
+    compression_of,
     is_hidden,
     is_url,
     is_web,
     kind_of,
+    left_out,
+    left_out_locally,
     local_files,
     of_one_kind,
     reached,
@@ -83,19 +86,12 @@ def list_files(uri: str) -> list[str]:
     """
     if not is_url(uri):
         return local_files(uri)
-    from pyarrow.fs import FileSelector, FileType
-
     root, pattern = root_and_pattern(uri)
-    filesystem, path = locate(root)
-    info = filesystem.get_file_info(path)
-    if info.type == FileType.NotFound:
-        raise FileNotFoundError
-    if info.type == FileType.File:
+    every = _listed(root)
+    if every is None:
         refuse_logged(uri, [], [root], _Folders())
         return [root]
-    names = [f.path for f in filesystem.get_file_info(FileSelector(path, recursive=True)) if f.type == FileType.File]
-    start, root = len(path.rstrip("/")), root.rstrip("/")
-    every = [name[start:].lstrip("/") for name in names]
+    root = root.rstrip("/")
     below = sorted(name for name in every if wanted(name.split("/"), pattern))
     found = [f"{root}/{name}" for name in below]
     folders = sorted({folder for name in every for folder in _visible_folders(name)})
@@ -103,6 +99,34 @@ def list_files(uri: str) -> list[str]:
     refuse_logged(uri, [root, *entered], found, _Folders(root, every))
     of_one_kind(below, uri)
     return found
+
+
+def files_left_out(uri: str) -> list[str]:
+    """Return what a canonical `uri` of a folder or glob has, and is not read; see `common.tables.left_out`."""
+    if not is_url(uri):
+        return left_out_locally(uri)
+    root, pattern = root_and_pattern(uri)
+    return left_out((name.split("/") for name in _listed(root) or ()), pattern)
+
+
+def _listed(root: str) -> list[str] | None:
+    """All files below a folder of a store, by their paths below it; None for a file.
+
+    Raises:
+        FileNotFoundError: nothing has this name.
+        OSError: the store does not answer.
+    """
+    from pyarrow.fs import FileSelector, FileType
+
+    filesystem, path = locate(root)
+    info = filesystem.get_file_info(path)
+    if info.type == FileType.NotFound:
+        raise FileNotFoundError
+    if info.type == FileType.File:
+        return None
+    start = len(path.rstrip("/"))
+    infos = filesystem.get_file_info(FileSelector(path, recursive=True))
+    return [info.path[start:].lstrip("/") for info in infos if info.type == FileType.File]
 
 
 def _visible_folders(file: str) -> list[str]:
@@ -196,14 +220,14 @@ def public_files(uri: str) -> list[str]:
 
 
 def read_public(uri: str) -> bytes:
-    """Return the bytes of one public file at a canonical URL.
+    """Return the bytes of one public file at a canonical URL, decompressed.
 
     Raises:
         FileNotFoundError: there is no such file.
         OSError: the store does not answer.
     """
     filesystem, path = locate(uri)
-    with filesystem.open_input_file(path) as file:
+    with filesystem.open_input_stream(path, compression=compression_of(uri)) as file:
         content: bytes = file.read()
     return content
 

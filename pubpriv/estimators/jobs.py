@@ -12,6 +12,7 @@ from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
+from pubpriv.data.contents import Contents
 from pubpriv.data.public_categories import groups_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
@@ -149,20 +150,29 @@ class Job:
         with Ledger.open(self.ledger, create=False) as ledger:
             return _admitted(self, ledger)
 
-    def check(self, validation: Validation | None = None) -> tuple[str, ...]:
-        """Check all of the input, and whether the budget has room for the run. Raises as `run_job` does.
-
-        Returns:
-            Warnings to show before anything is spent.
-        """
+    def check(self, validation: Validation | None = None) -> "Checked":
+        """Check all of the input, and whether the budget has room for the run. Raises as `run_job` does."""
         budget = parse_budget(self.budget)
         with Ledger.open(self.ledger, create=False) as ledger:
             _admitted(self, ledger)
-            public, _ = _ingested(self, validation, plain, budget, ledger)
+            public, private = _ingested(self, validation, plain, budget, ledger)
             if not ledger.fitting_in(self.dataset, budget, self.rows_of):
                 # refuses a new run and says what would fit; a run that already holds its budget goes on
                 ledger.run(self.dataset, self.release_id).open(budget, self.rows_of)
-        return self.advice(public)
+        return Checked(Contents.of(private), self.advice(public))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What to show of a job that may run, before anything is spent.
+
+    Attributes:
+        contents: what the private table has.
+        advice: warnings about public rows that are usable but not good.
+    """
+
+    contents: Contents
+    advice: tuple[str, ...]
 
 
 def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:

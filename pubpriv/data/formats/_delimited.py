@@ -7,17 +7,22 @@ other people's records. The price is that a cell cannot contain a line break: on
 records. A part with as many cells as the header counts, under whatever id stands in it. So where the unit is a person,
 the ledger asks the owner to declare that there is none (`privacy.ledger._declared`); Parquet has no such limit.
 
+A file whose name ends with .gz or .zst is decompressed while it is read. It cannot be entered in the middle, so it is
+one piece; files without compression have pieces of a fixed number of lines.
+
 Within a line, commas outside quotes separate cells. A line with an odd number of quotes, with another number of cells
 than the header, or longer than `_LONGEST`, is a record with no cells. None of this can fail.
 """
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from itertools import starmap
 from typing import Any
 
 import numpy as np
 
+from pubpriv.common.tables import compression_of
 from pubpriv.data.formats._layout import BATCH, Look, Piece
 from pubpriv.data.stores import locate
 from pubpriv.errors import InvalidInput
@@ -39,8 +44,7 @@ def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape
     """
     import pyarrow as pa
 
-    filesystem, inner = locate(path)
-    with filesystem.open_input_file(inner) as handle:
+    with _open(path) as handle:
         names, start = _header(handle)
         starts, lines = [start], 0
         handle.seek(start)
@@ -52,7 +56,8 @@ def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape
                 starts.append(start + int(ends[len(starts) * BATCH - lines - 1]) + 1)
             start, lines, last = start + len(data), lines + int(feeds), int(data[-1])
     lines += last != _FEED
-    rows = [min(BATCH, lines - first) for first in range(0, lines, BATCH)]
+    size = BATCH if compression_of(path) is None else max(lines, 1)
+    rows = [min(size, lines - first) for first in range(0, lines, size)]
     pieces = starmap(Piece, zip(range(len(rows)), rows, starts[: len(rows)], strict=True))
     return Look(pa.schema([(name, pa.binary()) for name in names]), tuple(pieces), frozenset(names), names_in_line=True)
 
@@ -65,9 +70,8 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
     """
     import pyarrow as pa
 
-    filesystem, inner = locate(path)
     read = 0
-    with filesystem.open_input_file(inner) as handle:
+    with _open(path) as handle:
         names, _ = _header(handle)
         handle.seek(piece.start - 1)
         whole = handle.read(1) == b"\n"
@@ -77,6 +81,43 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
             yield pa.RecordBatch.from_arrays([cells.column(names.index(name)) for name in columns], list(columns))
     if not whole or read != piece.rows:
         raise InvalidInput("the private table was replaced while it was read")
+
+
+def _open(path: str) -> AbstractContextManager[Any]:
+    """Open a file for `read` and `seek`; of a compressed one only the first bytes can be found again."""
+    filesystem, inner = locate(path)
+    how = compression_of(path)
+    if how is None:
+        opened: AbstractContextManager[Any] = filesystem.open_input_file(inner)
+        return opened
+    return closing(_Decompressed(filesystem.open_input_stream(inner, compression=how)))
+
+
+class _Decompressed:
+    """A stream of which only the first `_LONGEST` bytes can be found again.
+
+    Args:
+        stream: stream of bytes.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._first: bytes = stream.read(_LONGEST)
+        self._kept = self._first
+
+    def seek(self, position: int) -> None:
+        """Go to a position among the first bytes; nothing after them was read yet."""
+        self._kept = self._first[position:]
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`; none at the end."""
+        data: bytes = self._kept[:size] or self._stream.read(size)
+        self._kept = self._kept[size:]
+        return data
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
 
 
 def _header(handle: Any) -> tuple[list[str], int]:

@@ -1,0 +1,16 @@
+"""Say which files of a private table are read, before anything is spent."""
+
+from typing import TYPE_CHECKING
+
+from pubpriv.cli.console import note
+
+if TYPE_CHECKING:
+    from pubpriv.data.contents import Contents
+
+
+def show_contents(contents: "Contents") -> None:
+    """Print what a private table in a folder or glob has, as far as it is public, and what is not read."""
+    if contents.read is not None:
+        note(contents.read)
+    if contents.left_out is not None:
+        note(f"warning: {contents.left_out}")

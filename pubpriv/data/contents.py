@@ -1,0 +1,57 @@
+"""What a private table in a folder or glob has, in words, as far as it is public.
+
+Files are chosen by their names, so one that is named otherwise would be missed silently. Where the unit is a row,
+layout and number of rows are public: both are said, and what is not read is named. Where it is a person they are
+private, and one fixed sentence says which files are read, whatever there is.
+"""
+
+from dataclasses import dataclass
+
+from pubpriv.common.tables import ENDS, is_in_memory, root_and_pattern
+from pubpriv.data.pieces import files_of, left_out_of
+from pubpriv.data.tables import PrivateTable
+
+_NAMED = 5
+"""Most files that are named."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Sentences on the files of a private table.
+
+    Attributes:
+        read: what is read; None: it is one file, or in memory.
+        left_out: what is not read, and what to do about it; None: nothing, or it is private.
+    """
+
+    read: str | None = None
+    left_out: str | None = None
+
+    @classmethod
+    def of(cls, table: PrivateTable) -> "Contents":
+        """List the files of an open table; no file is opened.
+
+        Raises:
+            InvalidInput: see `PrivateTable.open`.
+            Unavailable: the storage does not answer.
+        """
+        if is_in_memory(table.uri):
+            return cls()
+        files = files_of(table.uri)
+        root, pattern = root_and_pattern(table.uri)
+        if not pattern and files == [root]:
+            return cls()
+        if table.person:
+            return cls(
+                f"of {table.uri}, files are read whose names end with {ENDS} and, like those of folders, do not begin "
+                "with . or _; how many there are is private, so check yourself that none is missing"
+            )
+        rows = "" if table.n_rows is None else f" and {table.n_rows:,} rows"
+        skipped = left_out_of(table.uri)
+        named = ", ".join(skipped[:_NAMED]) + (f" and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else "")
+        why = (
+            f"not read of {table.uri}, because of their names: {named}. If they belong to the table, let their names "
+            f"end with {ENDS} and not begin with . or _, or name the files by a glob"
+        )
+        files_read = "1 file" if len(files) == 1 else f"{len(files):,} files"
+        return cls(f"the table {table.uri} has {files_read}{rows}", why if skipped else None)

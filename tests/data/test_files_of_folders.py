@@ -1,0 +1,162 @@
+"""Which files of a folder are read, what is said of the others, and files that do not fit together."""
+
+import bz2
+import gzip
+
+import fsspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pubpriv as pp
+from pubpriv.data.contents import Contents
+from pubpriv.errors import InvalidInput
+
+ROWS = pd.DataFrame({"a": np.random.default_rng(1).normal(50, 10, 300), "b": np.arange(300.0)})
+NEW, OLD = ROWS[:100], ROWS[100:]
+
+
+def text(frame):
+    return frame.to_csv(index=False).encode()
+
+
+def zstd(data):
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as out:
+        out.write(data)
+    return sink.getvalue().to_pybytes()
+
+
+def cells(table):
+    """All cells that are read, in order."""
+    found = []
+    for chunk in table.chunks():
+        read = np.concatenate([block.copy() for block in chunk.blocks()], axis=1)
+        found.append(read[:, : chunk.piece.rows])
+    return np.concatenate(found, axis=1).T
+
+
+def keys_of(table):
+    """Keys of the persons of all rows, in order."""
+    return np.concatenate([np.concatenate([*chunk.keys()]) for chunk in table.chunks()])
+
+
+PACKED = {"2025.csv.gz": gzip.compress, "2025.CSV.GZ": gzip.compress, "2025.csv.zst": zstd, "2025.csv": bytes}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_compressed_files_have_the_rows_of_those_that_are_not(name, tmp_path):
+    """Private and public, of rows and of persons: the bits of the text that was compressed."""
+    (tmp_path / name).write_bytes(PACKED[name](text(OLD)))
+    (tmp_path / "2026.csv").write_bytes(text(NEW))
+    in_order = pd.concat([OLD, NEW]).to_numpy()
+    assert np.array_equal(cells(pp.PrivateTable.open(tmp_path, ["a", "b"])), in_order)
+    assert np.array_equal(pp.PublicTable.open(tmp_path, ["a", "b"]).rows, in_order)
+    assert pp.PrivateTable.open(tmp_path / name, ["a"]).n_rows == len(OLD)
+    keys = keys_of(pp.PrivateTable.open(tmp_path, ["a"], person="b"))
+    assert np.array_equal(keys[: len(OLD)], keys_of(pp.PrivateTable.open(tmp_path / name, ["a"], person="b")))
+    assert len({*keys.tolist()}) == 300
+
+
+def test_a_compressed_file_is_read_through_and_not_only_its_first_part(tmp_path):
+    """Several members, as tools append them, and lines beyond what the header is looked for in."""
+    many = pd.DataFrame({"a": np.arange(150_000.0), "words": ["x" * 20] * 150_000})
+    data = text(many)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(data[: 1 << 20]) + gzip.compress(data[1 << 20 :], 1))
+    (tmp_path / "t.csv.zst").write_bytes(zstd(data[:3_000_000]) + zstd(data[3_000_000:]))
+    for name in ("t.csv.gz", "t.csv.zst"):
+        table = pp.PrivateTable.open(tmp_path / name, ["a"])
+        assert table.n_rows == 150_000
+        assert np.array_equal(cells(table)[:, 0], many["a"])
+        assert np.array_equal(cells(table)[:, 0], many["a"])  # read again
+
+
+def test_a_replaced_record_of_a_compressed_file_moves_no_other(tmp_path):
+    """Its lines have other lengths, and the bytes of the file are others."""
+    path, lines = tmp_path / "t.csv.gz", text(ROWS).decode().splitlines()
+    before = None
+    for record in ("7.5,1.0", ",", '"', "x" * 5_000_000, "1,2,3"):
+        lines[150] = record
+        path.write_bytes(gzip.compress("\n".join(lines).encode()))
+        others = np.delete(cells(pp.PrivateTable.open(path, ["a", "b"])), 149, axis=0)
+        assert before is None or np.array_equal(before, others)
+        before = others
+
+
+@pytest.mark.parametrize("how", ["half", "not compressed", "damaged"])
+def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(how, tmp_path):
+    """Before anything is spent, in one line."""
+    packed = gzip.compress(text(ROWS))
+    data = {"half": packed[: len(packed) // 2], "not compressed": text(ROWS), "damaged": b"\0" * 40 + packed[40:]}
+    (tmp_path / "t.csv.gz").write_bytes(data[how])
+    with pytest.raises(InvalidInput, match="damaged, or not compressed as its name says") as caught:
+        pp.PrivateTable.open(tmp_path / "t.csv.gz", ["a"])
+    assert caught.value.__context__ is None
+    with pytest.raises(InvalidInput, match=r"t\.csv\.gz cannot be read"):
+        pp.PublicTable.open(tmp_path / "t.csv.gz", ["a"])
+
+
+def test_a_compressed_copy_beside_its_original_is_refused(tmp_path):
+    """Every row would count twice."""
+    (tmp_path / "t.csv").write_bytes(text(NEW))
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text(NEW)))
+    for opening in (pp.PrivateTable.open, pp.PublicTable.open):
+        with pytest.raises(InvalidInput, match=r"differ only in \.gz or \.zst"):
+            opening(tmp_path, ["a"])
+        opening(f"{tmp_path}/*.csv", ["a"])
+
+
+LEFT = {
+    "2025.txt": b"",
+    "_2025.csv": b"",
+    ".2024.csv.gz": b"",
+    "2023.csv.bz2": bz2.compress(b"a\n"),
+    "part-1": b"",
+    "sub/part-2": b"",
+    "_old/2020.csv": b"",
+    "sub/.hidden/2021.csv": b"",
+    "_SUCCESS": b"",
+    ".2026.csv.crc": b"",
+    "sub/_metadata": b"",
+}
+"""Files beside the ones that are read; of the last three it is known that they are no tables."""
+
+
+@pytest.mark.parametrize("place", ["disk", "store"])
+def test_what_is_not_read_is_named_where_the_unit_is_a_row(place, tmp_path):
+    """By path below the folder; of a glob only what it could mean."""
+    store = fsspec.filesystem("memory" if place == "store" else "file")
+    where = f"memory://left-out{tmp_path}" if place == "store" else f"{tmp_path}/t"
+    for name, data in {**LEFT, "2026.csv": text(NEW), "sub/2027.csv": text(OLD)}.items():
+        store.makedirs(f"{where}/{name}".rpartition("/")[0], exist_ok=True)
+        store.pipe_file(f"{where}/{name}", data)
+    try:
+        contents = Contents.of(pp.PrivateTable.open(where, ["a"]))
+        assert contents.read == f"the table {where} has 2 files and 300 rows"
+        assert ".2024.csv.gz, 2023.csv.bz2, 2025.txt, _2025.csv, _old/ and 3 more" in contents.left_out
+        few = Contents.of(pp.PrivateTable.open(f"{where}/sub", ["a"]))
+        assert "names: .hidden/, part-2. If they belong" in few.left_out
+        glob = Contents.of(pp.PrivateTable.open(f"{where}/s*", ["a"]))
+        assert "names: sub/.hidden/, sub/part-2. If they" in glob.left_out
+        with pytest.raises(InvalidInput, match=r"have names that end with none of \.parquet"):
+            pp.PrivateTable.open(f"{where}/20*", ["a"])
+        for name in ("*.csv", "2026.csv", "**/*.csv"):
+            assert "2025.txt" not in str(Contents.of(pp.PrivateTable.open(f"{where}/{name}", ["a"])))
+        assert Contents.of(pp.PrivateTable.open(f"{where}/2026.csv", ["a"])) == Contents()
+    finally:
+        store.rm(where, recursive=True)
+
+
+def test_of_persons_the_same_is_said_whatever_there_is(tmp_path):
+    """How many files and rows there are, and what else, is private."""
+    said = set()
+    for extra in ({}, LEFT, {"2027.csv": text(OLD)}):
+        for name, data in {"2026.csv": text(NEW), **extra}.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+            (tmp_path / name).write_bytes(data)
+        said.add(Contents.of(pp.PrivateTable.open(tmp_path, ["a"], person="b")))
+    (contents,) = said
+    assert contents.left_out is None
+    assert ".parquet, .pq, .csv, .csv.gz, .csv.zst, .feather, .arrow, .ipc" in contents.read
+    assert not any(name in contents.read for name in LEFT)
