@@ -1,4 +1,4 @@
-"""Nothing that we start tells a host that nobody configured of itself, and no command says that it would. About 10 s."""
+"""Nothing that we start tells a host that nobody configured of itself, and no command says that it would. 10 s."""
 
 import os
 import pty
