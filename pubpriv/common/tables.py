@@ -42,6 +42,24 @@ _KINDS = {
 }
 """Endings of file names for each kind of table."""
 
+_OTHERS = (
+    (("xlsx", "xls", "xlsm", "xlsb", "ods", "numbers"), "a spreadsheet: save its sheet as CSV, in UTF-8"),
+    (("tsv", "tab"), "text with tabs between its cells: write commas, and let its name end with .csv"),
+    (("txt", "dat", "psv"), "text: if commas separate its cells, let its name end with .csv; else write it so"),
+    (("json", "jsonl", "ndjson", "xml", "yaml", "yml"), "text of another kind: write it as Parquet or CSV"),
+    (
+        ("sav", "por", "dta", "sas7bdat", "xpt", "rds", "rdata", "mat"),
+        "of statistics software: export it as CSV",
+    ),
+    (("orc", "avro", "h5", "hdf5", "pkl", "pickle", "npy", "npz"), "of another format: write it as Parquet"),
+    (("db", "sqlite", "sqlite3", "duckdb", "mdb", "accdb"), "a database: export the table as Parquet or CSV"),
+    (
+        ("gz", "zst", "zip", "bz2", "xz", "7z", "lz4", "tar"),
+        "compressed: of such files .csv.gz and .csv.zst are read",
+    ),
+)
+"""What files with other endings are, and what to do about them."""
+
 _ENDS = tuple(end for ends in _KINDS.values() for end in ends)
 
 ENDS = ", ".join(_ENDS)
@@ -148,6 +166,15 @@ def is_web(name: str) -> bool:
 def kind_of(name: str) -> str:
     """Return the kind of a file by the ending of its name; `Parquet` if the ending is unknown."""
     return next((kind for kind, ends in _KINDS.items() if name.lower().endswith(ends)), "Parquet")
+
+
+def advice_on(name: str) -> str:
+    """Return what a file of another kind is and what to do, as the end of a message, by the ending of its name."""
+    if name.lower().endswith(_ENDS):
+        return ""
+    end = os.path.splitext(name)[1].lower().removeprefix(".")
+    known = next((f"by its name it is {text}; " for ends, text in _OTHERS if end in ends), "")
+    return f"; {known}names of tables end with {ENDS}"
 
 
 def compression_of(name: str) -> str | None:

@@ -5,15 +5,15 @@ Loading pandas takes longer than a small fit, so it is used only if a pandas obj
 
 import csv
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO, TextIOWrapper
-from os.path import splitext
 from typing import Any
 
 import numpy as np
 
-from pubpriv.common.tables import ENDS, is_in_memory, is_url, kind_of
+from pubpriv.common.tables import is_in_memory
 from pubpriv.data._arrow import (
     UNKNOWN_TYPE,
     is_dataset,
@@ -23,12 +23,12 @@ from pubpriv.data._arrow import (
     numbers_of,
     validity_of,
 )
+from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow, unreadable
 from pubpriv.data.columns import Column, meant, parse_columns, sources_of
 from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.formats.pandas_columns import are_numbers, column_of, is_untyped
-from pubpriv.data.stores import public_files, read_public
-from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,83 +250,92 @@ def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
 
 def _read_public(name: str) -> list[_PublicColumn]:
     """Columns of a file, or of all files of a folder or glob."""
-    import pyarrow as pa
+    files = public_files_of(name)
+    return _joined(name, {file.name: _columns_in(file) for file in files})
 
-    kind, contents = public_contents(name)
+
+def _columns_in(file: PublicFile) -> list[_PublicColumn]:
+    """Columns of one file."""
     try:
-        if kind == "CSV":
-            return _read_csv(contents)
-        tables = [read_arrow(pa.BufferReader(content), kind) for content in contents]
-        return _of_arrow_table(pa.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0])
+        return _read_csv(file) if file.kind == "CSV" else _of_arrow_table(read_arrow(file))
     except InvalidInput:
         raise
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"the public table {name} is no text in UTF-8: save it in that encoding") from error
+        raise InvalidInput(f"the public table {file.name} is no text in UTF-8: save it in that encoding") from error
     except NotImplementedError as error:  # Arrow's
-        raise InvalidInput(f"the public table {name} {UNKNOWN_TYPE}") from error
+        raise InvalidInput(f"the public table {file.name} {UNKNOWN_TYPE}") from error
     except Exception as error:
-        raise _unreadable(name, error, kind) from error
+        raise unreadable(file.name, error, file.kind) from error
 
 
-def public_contents(name: str) -> tuple[str, list[bytes]]:
-    """Return the kind and the bytes of public files: one, or those of a folder or glob, listed as private ones are.
-
-    Raises:
-        InvalidInput: no such table.
-        Unavailable: the storage does not answer.
-    """
-    refused: PubPrivError
-    try:
-        files = public_files(name)
-        return kind_of(files[0]), [read_public(file) for file in files]
-    except InvalidInput:
-        raise
-    except FileNotFoundError:
-        refused = InvalidInput(f"no public table at {name}: check the {'URL' if is_url(name) else 'path'}")
-    except Exception as error:
-        if not isinstance(error, OSError) or not is_url(name):
-            raise _unreadable(name, error) from error
-        refused = Unavailable(
-            f"the storage of the public table {name} does not answer, or not to the credentials of this environment; "
-            "check them, or try again"
-        )
-    raise refused
+def _joined(name: str, files: Mapping[str, Sequence[_PublicColumn]]) -> list[_PublicColumn]:
+    """Columns of all files of a table, one file below the other. Using one that a file lacks is an error."""
+    if len(files) == 1:
+        return [*next(iter(files.values()))]
+    by_file = {file: _by_name(columns) for file, columns in files.items()}
+    names = dict.fromkeys(key for columns in by_file.values() for key in columns)
+    rows = {file: max((column.rows for column in columns), default=0) for file, columns in files.items()}
+    return [_joined_column(name, key[0], {file: by_file[file].get(key) for file in files}, rows) for key in names]
 
 
-def _unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather") -> InvalidInput:
-    reason = " ".join(str(error).split()).rstrip(".")
-    taken = kind == "Parquet" and splitext(name)[1] not in ("", ".parquet", ".pq")  # the default
-    others = f"; names of tables end with {ENDS}" if taken else ""
-    return InvalidInput(f"the public table {name} cannot be read as {kind}: {reason}{others}")
+def _by_name(columns: Sequence[_PublicColumn]) -> dict[tuple[str, int], _PublicColumn]:
+    """Columns by their names, and by how many columns of that name are before them."""
+    counted: Counter[str] = Counter()
+    found = {}
+    for column in columns:
+        found[column.name, counted[column.name]] = column
+        counted[column.name] += 1
+    return found
 
 
-def read_arrow(content: Any, kind: str) -> Any:
-    """Read a table from the bytes of a Parquet or Feather file, in this thread.
+def _joined_column(
+    table: str, name: str, parts: Mapping[str, _PublicColumn | None], rows: Mapping[str, int]
+) -> _PublicColumn:
+    """One column of all files, of which some may lack it, or have no number in it."""
+    there = {file: part for file, part in parts.items() if part is not None}
+    numbers = {file: part for file, part in there.items() if part.numbers is not None}
+    odd = next((file for file, part in parts.items() if part is None), None)
+    words = next((file for file, part in there.items() if file not in numbers and part.kind != "null"), None)
 
-    A thread of Arrow's may release the bytes, which belong to Python, only when the process ends, and so abort it: on
-    a busy machine a process that had finished its work once ended by SIGABRT.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet
+    def joined() -> np.ndarray:
+        if odd is not None:
+            raise InvalidInput(
+                f"column {name!r} is missing from {odd}, and other files of the public table {table} have it: write it "
+                "there too, name other columns, or name the files that have it by a glob"
+            )
+        if words is not None:
+            raise InvalidInput(
+                f"column {name!r} is {there[words].kind} in {words}, and a number in other files of the public table "
+                f"{table}: write its cells alike, or name other columns"
+            )
+        return np.concatenate([_numbers_or_none(part, rows[file]) for file, part in there.items()])
 
-    if kind == "Feather":
-        return pa.ipc.open_file(content, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
-    return pyarrow.parquet.ParquetFile(content).read(use_threads=False)
+    known = words is None or any(np.isfinite(part.numbers()).any() for part in numbers.values() if part.numbers)
+    first = next(iter(there.values())) if words is None else there[words]
+    named_only = all(part.named_only for part in numbers.values())
+    return _PublicColumn(name, first.kind, sum(rows.values()), joined if numbers and known else None, named_only)
 
 
-def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
+def _numbers_or_none(column: _PublicColumn, rows: int) -> np.ndarray:
+    """Cells of a column of one file; in one without a type all are missing."""
+    return np.full(rows, np.nan) if column.numbers is None else column.numbers()
+
+
+def _read_csv(file: PublicFile) -> list[_PublicColumn]:
     """Columns with their names as written; pandas would rename the second of two equal names."""
     import pandas as pd
 
-    for content in contents:
-        lines = filter(None, csv.reader(TextIOWrapper(BytesIO(content), "utf-8-sig", newline="")))
-        if len(next(lines, [])) < len(next(lines, [])):  # pandas would take the first cells as row names
-            raise InvalidInput(
-                "lines of the public table have more cells than its header: name each column, or leave out commas at "
-                "the ends of lines"
-            )
-    frame = pd.concat([pd.read_csv(BytesIO(content)) for content in contents], ignore_index=True)
-    written = pd.read_csv(BytesIO(contents[0]), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    lines = filter(None, csv.reader(TextIOWrapper(BytesIO(file.content), "utf-8-sig", newline="")))
+    header, first = next(lines, []), next(lines, [])
+    if len(header) < len(first):  # pandas would take the first cells as row names
+        raise InvalidInput(
+            f"lines of the public table {file.name} have more cells than its header"
+            f"{meant('', header) or ': name each column, or leave out commas at the ends of lines'}"
+        )
+    frame = pd.read_csv(BytesIO(file.content))
+    written = (
+        pd.read_csv(BytesIO(file.content), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    )
     if len(set(written)) < len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
     return [

@@ -26,6 +26,8 @@ _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 _MARKS = {";": "';'", "\t": "tabs", "|": "'|'"}
 """Separators of files that are not comma-separated, as messages write them."""
 
+_COMMAS = "commas separate the cells of a CSV file, and points the decimals"
+
 _EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
 """All expressions, as messages list them."""
 
@@ -129,7 +131,9 @@ def meant(name: str, names: Iterable[str]) -> str:
     """
     names = list(names)
     if len(names) == 1 and (mark := next((mark for mark in _MARKS if mark in names[0]), None)):
-        return f"; its cells seem to be separated by {_MARKS[mark]}: commas separate the cells of a CSV file"
+        return f"; its cells seem to be separated by {_MARKS[mark]}: {_COMMAS}"
+    if names and names[0].startswith("#"):
+        return "; its first line begins with #: take comments away, so that the first line names the columns"
     near = nearest(name, names)
     # an unknown expression of known columns
     parts = [part.strip() for part in re.split(_SIGNS, name)]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pubpriv.common.tables import ENDS, is_in_memory, is_url, kind_of
+from pubpriv.common.tables import advice_on, is_in_memory, is_url, kind_of
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
@@ -197,7 +197,7 @@ def footers(
 
 
 _DAMAGED = {
-    "Parquet": f"{{where}} is not a Parquet table, or its footer is damaged; names of tables end with {ENDS}",
+    "Parquet": "{where} is not a Parquet table, or its footer is damaged",
     "Feather": "{where} is not a Feather table, in the second version of that format, or its footer is damaged",
     "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8; or "
     "it is damaged, or not compressed as its name says",
@@ -208,7 +208,10 @@ def _footer(
     path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...], by: ByCategory | None, dates: str
 ) -> _Footer:
     names = columns_read(columns, person, by, dates)
-    damaged = _DAMAGED[kind_of(path)].format(where=where)
+    advice = advice_on(path)
+    if path != where:  # where the unit is a person, it is private which files there are
+        where = f"{where} (one of its files)" if person else path
+    damaged = _DAMAGED[kind_of(path)].format(where=where) + advice
     look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
     _check_schema(look, columns, where)
     if by is not None:
@@ -269,6 +272,8 @@ def _place(look: Look, name: str, where: str) -> int:
             each and np.isnan(number_in(each.encode())) for each in look.schema.names
         )
         hint = meant(name, look.schema.names) if header else ": the first line of a CSV file names its columns"
+        if f"/{name}=" in where:
+            hint = ": names of folders make no column, so write it into the files"
         raise InvalidInput(f"column {name!r} is missing from the private table {where}{hint}")
     return int(found[0])
 

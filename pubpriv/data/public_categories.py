@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from pubpriv.common.tables import canonical, is_in_memory
-from pubpriv.data._public_columns import public_contents, read_arrow
+from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.category_codes import check_kind, months_in, texts_of
 from pubpriv.data.formats.memory_table import is_private
@@ -46,17 +46,15 @@ def _of_frame(frame: Any, column: str) -> set[str]:
 
 
 def _of_files(where: str, column: str) -> set[str]:
-    import pyarrow as pa
+    return set[str]().union(*(_of_file(file, column) for file in public_files_of(where)))
 
-    kind, contents = public_contents(where)
-    if kind == "CSV":
-        return set().union(*(_of_csv(content, column) for content in contents))
-    name, found = source_of_groups(column), set[str]()
-    for content in contents:
-        table = read_arrow(pa.BufferReader(content), kind)
-        _check_there(name, table.column_names)
-        found = found.union(*(_of_array(chunk, column) for chunk in table.column(name).chunks))
-    return found
+
+def _of_file(file: PublicFile, column: str) -> set[str]:
+    if file.kind == "CSV":
+        return _of_csv(file.content, column)
+    table, name = read_arrow(file), source_of_groups(column)
+    _check_there(name, table.column_names)
+    return set[str]().union(*(_of_array(chunk, column) for chunk in table.column(name).chunks))
 
 
 def _of_csv(content: bytes, column: str) -> set[str]:

@@ -7,6 +7,7 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import pubpriv as pp
@@ -160,3 +161,69 @@ def test_of_persons_the_same_is_said_whatever_there_is(tmp_path):
     assert contents.left_out is None
     assert ".parquet, .pq, .csv, .csv.gz, .csv.zst, .feather, .arrow, .ipc" in contents.read
     assert not any(name in contents.read for name in LEFT)
+
+
+DIFFERENT = {
+    "a column is missing": ROWS[["a"]],
+    "a column has another name": ROWS.rename(columns={"b": "B"}),
+    "words": ROWS.assign(b="many"),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("how", DIFFERENT)
+def test_files_that_differ_are_named(how, kind, tmp_path):
+    """The one that lacks a column, or has words in it, of three; nothing is left out silently, whatever is asked."""
+    for number, frame in enumerate((NEW, OLD, DIFFERENT[how])):
+        write = frame.to_csv if kind == "csv" else frame.to_parquet
+        write(tmp_path / f"{number}.{kind}", index=False)
+    for columns in (["a", "b"], None):
+        with pytest.raises(InvalidInput, match=r"'b' is .*2\.(csv|parquet), and .*other files of the public table"):
+            pp.PublicTable.open(tmp_path, columns)
+    assert len(pp.PublicTable.open(tmp_path, ["a"]).rows) == 600
+    if how == "words" and kind == "csv":
+        assert np.isnan(cells(pp.PrivateTable.open(tmp_path, ["b"]))[300:]).all()  # cells of private text are missing
+        return
+    with pytest.raises(InvalidInput, match=rf"'b' (is missing from|of) the private table .*2\.{kind}"):
+        pp.PrivateTable.open(tmp_path, ["b"])
+    with pytest.raises(InvalidInput, match=rf"the private table {tmp_path} \(one of its files\)"):
+        pp.PrivateTable.open(tmp_path, ["b"], person="a")
+
+
+def test_columns_that_are_empty_in_a_file_are_numbers_where_others_have_some(tmp_path):
+    """A column of nulls has no type; one of texts stays text where the other file has no cell in it."""
+    pa.parquet.write_table(pa.table({"a": [1.0, 2.0], "n": pa.nulls(2), "t": ["x", "y"]}), tmp_path / "1.parquet")
+    pa.parquet.write_table(pa.table({"a": [3, 4], "n": [1, None], "t": pa.nulls(2)}), tmp_path / "2.parquet")
+    assert pp.PublicTable.open(tmp_path, ["a"]).rows.ravel().tolist() == [1, 2, 3, 4]
+    table = pp.PublicTable.open(tmp_path)
+    assert (table.columns, table.rows.tolist(), table.dropped) == (("a", "n"), [[3, 1]], 3)
+
+
+def test_names_of_folders_make_no_column(tmp_path):
+    """As Hive writes a column; it is said where it went."""
+    (tmp_path / "year=2024").mkdir()
+    ROWS.to_parquet(tmp_path / "year=2024/0.parquet", index=False)
+    with pytest.raises(InvalidInput, match="names of folders make no column, so write it into the files"):
+        pp.PrivateTable.open(tmp_path, ["a", "year"])
+
+
+FOREIGN = {
+    "t.xlsx": (b"PK\x03\x04", "a spreadsheet: save its sheet as CSV"),
+    "t.tsv": (b"a\tb\n1\t2\n", "tabs between its cells: write commas"),
+    "t.txt": (b"a,b\n1,2\n", r"text: if commas separate its cells, let its name end with \.csv"),
+    "t.csv.bz2": (b"BZh9", "compressed: of such files"),
+    "t.sas7bdat": (b"\0" * 64, "statistics software: export it as CSV"),
+    "t.duckdb": (b"\0" * 64, "a database: export the table"),
+    "semicolons.csv": (b"a;b\n1,5;2\n", "separated by ';': commas separate the cells"),
+    "comments.csv": (b"# exported 2026\na,b\n1,2\n", "begins with #: take comments away"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_of_a_private_file_of_another_kind_it_is_said_what_it_is(name, tmp_path):
+    """By its name, or by its header, which is public."""
+    content, message = FOREIGN[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidInput, match=message) as caught:
+        pp.PrivateTable.open(tmp_path / name, ["a"])
+    assert name in str(caught.value)

@@ -134,17 +134,22 @@ def test_a_file_whose_cells_semicolons_separate_is_told_from_one_that_lacks_a_co
 
 
 MESSY = {
-    "trailing.csv": (b"a,b\n1,10,\n2,20,\n", "lines of the public table have more cells than its header"),
+    "trailing.csv": (b"a,b\n1,10,\n2,20,\n", "trailing.csv have more cells than its header: name each column"),
     "latin.csv": ("größe,b\n1,2\n".encode("latin-1"), "is no text in UTF-8: save it in that encoding"),
     "tabs.csv": (b"a\tb\n1\t2\n", "its cells seem to be separated by tabs"),
     "empty.csv": (b"a,b\n1,\n2,\n", "a finite value: of 'b' none is, so name other columns"),
-    "packed.csv.gz": (b"\x1f\x8b\x08", r"as Parquet: .*; names of other tables end with .csv, .feather, .arrow or"),
+    "packed.csv.bz2": (b"BZh9", r"as Parquet: .*; by its name it is compressed: of such files .csv.gz and .csv.zst"),
+    "comment.csv": (b"# exported 2026\na,b\n1,2\n", "more cells than its header; its first line begins with #: take"),
+    "comments.csv": (b"# exported, 2026\na,b\n1,2\n", "'a' is missing from .*; its first line begins with #: take"),
+    "german.csv": (b"a;b\n50,1;5,2\n", "separated by ';': commas separate the cells of a CSV file, and points the dec"),
+    "sheet.xlsx": (b"PK\x03\x04", "by its name it is a spreadsheet: save its sheet as CSV"),
+    "tabs.tsv": (b"a\tb\n1\t2\n", "text with tabs between its cells: write commas, and let its name end with .csv"),
 }
 
 
 @pytest.mark.parametrize("name", MESSY)
 def test_what_is_wrong_with_a_messy_file_is_said(name, tmp_path):
-    """Commas that end lines would move each cell one column on; other encodings, separators and packed files."""
+    """Commas that end lines would move each cell one column on; encodings, separators, comments, other formats."""
     (tmp_path / name).write_bytes(MESSY[name][0])
     with pytest.raises(InvalidInput, match=MESSY[name][1]):
         PublicTable.open(tmp_path / name, ["a", "b"])
@@ -154,9 +159,9 @@ def test_files_that_do_not_fit_together_are_no_reason_to_speak_of_names(tmp_path
     """A folder of Parquet files is taken for what it is."""
     for number, cells in enumerate(([1], ["x"])):
         pd.DataFrame({"a": cells}).to_parquet(tmp_path / f"{number}.parquet")
-    with pytest.raises(InvalidInput, match=r"as Parquet: .*incompatible types") as caught:
+    with pytest.raises(InvalidInput, match=r"'a' is \w+ in .*1\.parquet, and a number in other files") as caught:
         PublicTable.open(tmp_path, ["a"])
-    assert "names of other tables" not in str(caught.value)
+    assert "names of tables" not in str(caught.value)
 
 
 def test_columns_of_a_frame_without_a_type_are_numbers_where_all_their_cells_are():
