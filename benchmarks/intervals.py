@@ -51,7 +51,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class _World:
+class World:
     """What is drawn and what is true.
 
     Attributes:
@@ -74,8 +74,8 @@ def measured(task: Task) -> dict[str, Any]:
         The task; `refused` or `failed` with the message, if it was; else `flagged`, of mixtures `gain`, errors and
         those of the non-private estimate of the same rows (`best_...`), and for `means` and `variances` lists:
         whether the 95% interval holds the truth, how far the number is off in standard deviations or variances,
-        the interval's width over what these rows need and over what Gaussian rows would need, and whether the
-        non-private interval of the same rows holds the truth.
+        its standard error in the same units, the interval's width over what these rows need and over what Gaussian
+        rows would need, and whether the non-private interval of the same rows holds the truth.
     """
     try:
         found = (_mixture if task.estimator == "mixture" else _single)(task, LAWS[task.law])
@@ -86,11 +86,11 @@ def measured(task: Task) -> dict[str, Any]:
     return asdict(task) | {"refused": None, "failed": None} | found
 
 
-def _known(world: _World, curator: pp.Curator) -> Any:
+def _known(world: World, curator: pp.Curator) -> Any:
     return pp.estimate_mean(world.public, curator, covariance=world.covariance)
 
 
-_SINGLE: Mapping[str, Callable[[_World, pp.Curator], Any]] = {
+_SINGLE: Mapping[str, Callable[[World, pp.Curator], Any]] = {
     "mean": lambda world, curator: pp.estimate_mean(world.public, curator),
     "mean-known": _known,
     "mean-unknown": lambda world, curator: pp.estimate_mean(world.public, curator, covariance="unknown"),
@@ -109,23 +109,28 @@ def _single(task: Task, law: Law) -> dict[str, Any]:
     true, clean = law, sample.rows
     if task.estimator == "gaussian-target" and law.bulk is not None:
         true, clean = law.bulk, sample.rows[~sample.odd]
-    world = _World(public, sample.rows, true.mean(task.d), true.covariance(task.d), clean)
-    curator = pp.Curator.simulation(world.private, pp.parse_budget(task.budget), task.noise_seed())
-    estimate = _SINGLE[task.estimator](world, curator)
+    world = World(public, sample.rows, true.mean(task.d), true.covariance(task.d), clean)
+    return judged(task.estimator, world, task.budget, task.noise_seed()) | {"kinds": law.kinds(task.d).tolist()}
+
+
+def judged(estimator: str, world: World, budget: str, noise_seed: int) -> dict[str, Any]:
+    """Release a mean or a Gaussian, and judge it as `measured` says."""
+    clean = world.clean
+    curator = pp.Curator.simulation(world.private, pp.parse_budget(budget), noise_seed)
+    estimate = _SINGLE[estimator](world, curator)
     variances, errors = np.diag(world.covariance), estimate.standard_errors
     found = {
         "flagged": not estimate.converged,
         "mean_error": _mahalanobis(world, estimate.mean),
         "best_mean_error": _mahalanobis(world, clean.mean(axis=0)),
         "means": judged_means(estimate.mean, world.mean, variances, errors["mean"], clean),
-        "kinds": law.kinds(task.d).tolist(),
     }
     if "covariance" not in errors:
         return found
     parts = {name: np.diag(np.asarray(values)) for name, values in errors["covariance"].items()}
     return found | {
         "covariance_error": _relative(world, estimate.covariance),
-        "best_covariance_error": _relative(world, np.cov(clean.T).reshape(task.d, task.d)),
+        "best_covariance_error": _relative(world, np.cov(clean.T).reshape(len(variances), len(variances))),
         "variances": judged_variances(np.diag(estimate.covariance), variances, parts, clean),
     }
 
@@ -252,17 +257,18 @@ def _judged(
     return {
         "covered": covers(numbers, truth, errors).astype(float).tolist(),
         "off": ((numbers - truth) / units).tolist(),
+        "error": (total / units).tolist(),
         "width": (total / np.sqrt(own + noise)).tolist(),
         "width_over_gaussian": (total / np.sqrt(gaussian + noise)).tolist(),
         "best_covered": covers(best, truth, {"sampling": np.sqrt(own)}).astype(float).tolist(),
     }
 
 
-def _mahalanobis(world: _World, mean: np.ndarray) -> float:
+def _mahalanobis(world: World, mean: np.ndarray) -> float:
     difference = mean - world.mean
     return float(np.sqrt(difference @ np.linalg.solve(world.covariance, difference)))
 
 
-def _relative(world: _World, covariance: np.ndarray) -> float:
+def _relative(world: World, covariance: np.ndarray) -> float:
     inverse = np.linalg.inv(np.linalg.cholesky(world.covariance))
     return float(np.linalg.norm(inverse @ covariance @ inverse.T - np.eye(len(covariance))))

@@ -1,0 +1,5 @@
+"""Write the golden runs anew."""
+
+from tests.golden.runs import write
+
+write()
