@@ -209,7 +209,7 @@ def test_a_scheduler_that_is_lost_after_a_charge_is_reported_and_nothing_else_is
         run = pp.Curator(table, ledger, "visits", "zcdp:0.5", "r1", Cluster(_nobody()))
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer"):
             run.release(question, "counts")
-        assert ledger.balance("visits").spent == 0
+        assert ledger.balance("visits").spent.main == 0
         monkeypatch.setattr(Cluster, "check_trial", lambda *_: None)  # it is lost afterwards
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer.*run the same release id again") as lost:
             run.release(question, "counts")
