@@ -41,27 +41,27 @@ _HALVINGS = 54
 
 def frames_in(value: Any) -> list[Frame]:
     """Return the frames in a public value, each once."""
-    return list({frame: None for frame in _parts_of(value) if isinstance(frame, Frame)})
+    return list({frame: None for frame in parts_of(value) if isinstance(frame, Frame)})
 
 
 def integers_in(question: Question) -> list[Callable[[View], np.ndarray]]:
     """Return the maps of a record to one integer that a question makes: regions of its partitions, cells, a score."""
-    parts = list(dict.fromkeys(part for part in _parts_of(question, PARTITIONS)))
+    parts = dict.fromkeys(parts_of(question, PARTITIONS))
     regions = [part.assign for part in parts if isinstance(part, PARTITIONS)]
     return [*regions, *(part.integers for part in parts if isinstance(part, Bisection | BoundedScore))]
 
 
-def _parts_of(value: Any, whole: tuple[type[Any], ...] = ()) -> Iterator[Any]:
+def parts_of(value: Any, whole: tuple[type[Any], ...] = ()) -> Iterator[Any]:
     """Yield the dataclasses in a public value, outermost first; those of the classes `whole` are not taken apart."""
     if isinstance(value, tuple):
         if not isinstance(value[0] if value else 0, tuple | float | int | str):  # tuples of numbers contain none
             for item in value:
-                yield from _parts_of(item, whole)
+                yield from parts_of(item, whole)
     elif dataclasses.is_dataclass(value):
         yield value
         if not isinstance(value, whole):
             for field in dataclasses.fields(value):
-                yield from _parts_of(getattr(value, field.name), whole)
+                yield from parts_of(getattr(value, field.name), whole)
 
 
 def centers_and_points(value: Any, most: int) -> Iterator[np.ndarray]:
@@ -71,7 +71,7 @@ def centers_and_points(value: Any, most: int) -> Iterator[np.ndarray]:
         value: a question, for example.
         most: most points of each partition.
     """
-    for part in _parts_of(value):
+    for part in parts_of(value):
         if isinstance(part, Frame):
             yield np.array(part.center, dtype=np.float64)
         elif isinstance(part, NearestPoint | PairBins | Uncovered):
@@ -108,7 +108,7 @@ def trial_records(question: Question, columns: int, random: np.random.Generator)
 
 def _around(question: Question, columns: int, random: np.random.Generator) -> np.ndarray:
     """Records (columns, TRIED) about the question's centers and points, as far from them as its lengths say."""
-    lengths = [abs(number) for part in _parts_of(question) if not isinstance(part, Frame) for number in _numbers(part)]
+    lengths = [abs(number) for part in parts_of(question) if not isinstance(part, Frame) for number in _numbers(part)]
     frames = _some(frames_in(question), random) or [Frame((0.0,) * columns)]
     starts = [record for record in centers_and_points(question, TRIED) if np.isfinite(record).all()]
     starts = [starts[i] for i in random.permutation(len(starts))] or [np.zeros(columns)]

@@ -70,7 +70,8 @@ class PairBins:
         centers, half_norms, gaps, first = self._arrays
         z, norms = view.mapped(self.frame)
         # |z - c|^2 / 2 - |z|^2 / 2: the subtracted term does not change which center is nearer
-        far = np.subtract(half_norms, products := view.products(centers, z), out=products)
+        far = view.products(centers, z)
+        np.subtract(half_norms, far, out=far)
         records = np.arange(far.shape[1])
         nearest = np.argmin(far, axis=0)
         away = far[nearest, records]

@@ -35,7 +35,7 @@ _SECONDS = 0.05
 """Processor time after which the trial of a shape tries no further order."""
 
 _FEW = 4
-"""Orders in which each question is tried; those of its shape, tried first, are many. A trial takes as long as five
+"""Orders in which each question is tried; the first one of its shape is tried in many. A trial takes as long as five
 blocks, and another one to find borders."""
 
 _RANDOM_ORDERS = 4
@@ -46,12 +46,10 @@ class Trial:
     """What the trial of a question showed on this machine.
 
     Attributes:
-        orders: number of orders that were compared.
         differs: what differed first; empty if nothing did.
         digest: hex digits, equal on two machines if they give the trial's records the same bits.
     """
 
-    orders: int
     differs: str
     digest: str
 
@@ -63,7 +61,6 @@ def check_places(question: Question, columns: int) -> None:
         InvalidInput: this machine does; nothing was spent.
     """
     if weighing(question) is not None:
-        _check_shape(_shape_of(question), question, columns)
         _refuse(trial_of(question, columns))
 
 
@@ -75,18 +72,12 @@ def check_shape(question: Question, columns: int) -> None:
     """
     if weighing(question) is not None:
         filled = _filled(question, columns, np.random.default_rng(columns))
-        _check_shape(_shape_of(filled), filled, columns)
+        if (_shape_of(filled), columns) not in _SHAPES:
+            check_places(filled, columns)
 
 
 _SHAPES: set[Hashable] = set()
-"""Shapes of questions that passed their trial in this process."""
-
-
-def _check_shape(shape: Hashable, question: Question, columns: int) -> None:
-    """Try a question of this shape in as many orders as there is time for, once in a process."""
-    if (shape, columns) not in _SHAPES:
-        _refuse(_tried(question, columns, _SECONDS))
-        _SHAPES.add((shape, columns))
+"""Shapes of questions that passed a trial in many orders in this process."""
 
 
 def _refuse(trial: Trial) -> None:
@@ -123,14 +114,23 @@ def _filled(value: Any, columns: int, random: np.random.Generator) -> Any:
 
 
 def trial_of(question: Question, columns: int) -> Trial:
-    """Try a question in a few orders of public records, the same on every machine of one kind; once in a process."""
+    """Try a question on public records, the same on every machine of one kind; once in a process."""
     frozen: Any = question
     return _remembered(frozen, columns)
 
 
 @lru_cache(maxsize=32)
 def _remembered(question: Any, columns: int) -> Trial:
-    return _tried(question, columns, 0.0)
+    """Try the first question of a shape in many orders, and others in a few, as without weights the digest needs none.
+
+    Shapes are computed here alone: a question may have a hundred thousand numbers.
+    """
+    shape = _shape_of(question), columns
+    many = weighing(question) is not None and shape not in _SHAPES
+    trial = _tried(question, columns, _SECONDS if many else 0.0)
+    if many and not trial.differs:
+        _SHAPES.add(shape)
+    return trial
 
 
 def _tried(question: Question, columns: int, seconds: float) -> Trial:
@@ -139,12 +139,12 @@ def _tried(question: Question, columns: int, seconds: float) -> Trial:
     with single_threaded_blas(), row_by_row():
         block = _Block.in_turn(question, trial_records(question, columns, random), length, random)
         expected = block.look()
-        differs, orders = "" if _maps_alike(length) else "a map of columns", 0
-        for order in _orders(length, random):
-            if differs or (orders >= _FEW and time.thread_time() - start > seconds):
+        differs = "" if _maps_alike(length) else "a map of columns"
+        for tried, order in enumerate(_orders(length, random)):
+            if differs or (tried >= _FEW and time.thread_time() - start > seconds):
                 break
-            differs, orders = block.in_order(order).look().difference(expected), orders + 1
-    return Trial(orders, differs, expected.digest())
+            differs = block.in_order(order).look().difference(expected)
+    return Trial(differs, expected.digest())
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +209,8 @@ class _Look:
 
     def difference(self, expected: "_Look") -> str:
         """Name what depends on the place of a record; empty if nothing does."""
-        for name in (*self.uneven, *expected.uneven):
-            return name
+        if uneven := (*self.uneven, *expected.uneven):
+            return uneven[0]
         for name, values in self.images.items():
             if not np.array_equal(values[..., HOSTILE_ONES:], expected.images[name][..., HOSTILE_ONES:]):
                 return name

@@ -4,13 +4,12 @@ After the charge all failures have the same text, and whether one happens must n
 this row in the table?" could be asked for free. So every question is first tried on public, hostile records.
 """
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from pubpriv.data.borders import HOSTILE, centers_and_points
+from pubpriv.data.borders import HOSTILE, centers_and_points, parts_of
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import rebuilt
 from pubpriv.data.questions import QUESTIONS
@@ -93,26 +92,13 @@ def check_groups_asked(question: Any, by: ByCategory | None) -> None:
     Raises:
         InvalidInput: the groups differ.
     """
-    for asked in _groups_in(question):
-        if asked != by:
+    for asked in parts_of(question):
+        if isinstance(asked, ByCategory) and asked != by:
             table = "has none" if by is None else f"has {by.n_regions} by {by.column}"
             raise InvalidInput(
                 f"the question is about {asked.n_regions} groups by {asked.column}, and the table was opened with "
                 f"others, or with none: it {table}. Open it with by={asked.column!r} and the same values"
             )
-
-
-def _groups_in(value: Any) -> Iterator[ByCategory]:
-    """Yield the groups in a public value."""
-    if isinstance(value, ByCategory):
-        yield value
-    elif isinstance(value, tuple):
-        if not isinstance(value[0] if value else 0, tuple | float | int | str):
-            for item in value:
-                yield from _groups_in(item)
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from _groups_in(getattr(value, field.name))
 
 
 def _silent(part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG001 - a draw's arguments

@@ -100,8 +100,8 @@ class PrivateTable:
 
         Args:
             source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
-                URI. Or a table in memory: a DataFrame of pandas or polars, a table or dataset
-                of pyarrow, a relation of DuckDB.
+                URI. Or a table in memory: a DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of
+                DuckDB.
             columns: names or expressions. Integers, floats and decimals are numbers; booleans are 1 and 0; dates and
                 times are days since the beginning of 1970, durations are days. In a CSV file, and in a column of
                 pandas of the type `object`, each cell is parsed by itself, and is missing if it is none of these.

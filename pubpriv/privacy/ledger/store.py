@@ -189,7 +189,7 @@ class Ledger:
             SpecMismatch: a table or columns that were not declared, or a table of another dataset.
             InvalidInput: a CSV file of persons, of which nothing declares that no cell contains a line break.
         """
-        if self._declares(dataset, table, first=True):
+        if self.check_declared(dataset, table, first=True):
             return
         named = NamedTable.of(table, self.person(dataset) is not None)
         with self._access.locked(dataset, tables=True) as book:
@@ -210,9 +210,6 @@ class Ledger:
         Returns:
             Whether the dataset declares any table.
         """
-        return self._declares(dataset, table, first)
-
-    def _declares(self, dataset: str, table: TableIdentity, first: bool) -> bool:
         with self._access.reading(dataset) as book:
             check_declared(book, table, self.url, first)
             declared, unsure = bool(book.tables()), book.person is not None and not has_whole_lines(book, table.uri)
