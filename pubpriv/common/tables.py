@@ -271,7 +271,8 @@ def local_files(name: str) -> list[str]:
         first = seen.setdefault(_identity(os.path.join(root, file)), file)
         if first != file:
             raise InvalidInput(
-                f"the table {name} has one file under two names, {first} and {file}: its rows would count twice. "
+                f"the table {name} has one file under two names, {without_values(first)} and {without_values(file)}: "
+                "its rows would count twice. "
                 "Take one of the two away, or name the files by a glob that leaves it out"
             )
     return real
@@ -284,7 +285,8 @@ def left_out_locally(name: str) -> list[str]:
 
 
 def left_out(paths: Iterable[Sequence[str]], pattern: Sequence[str]) -> list[str]:
-    """Return what a folder or glob has, and is not read because of its name: paths below the folder, sorted.
+    """Return what a folder or glob has, and is not read because of its name: paths below the folder, sorted, without
+    the values of partitions.
 
     Hidden folders are named as a whole. Hidden files are named if they have the ending of a table: what writers leave
     beside their files, as `_SUCCESS`, has none.
@@ -301,8 +303,18 @@ def left_out(paths: Iterable[Sequence[str]], pattern: Sequence[str]) -> list[str
         read = is_file and wanted(parts, pattern)
         marker = is_file and is_hidden(parts[first]) and not table
         if not (read or marker) and _matches(parts[: first + 1], pattern, f"any{_ENDS[0]}"):
-            found.add("/".join(parts[: first + 1]) + ("" if is_file else "/"))
+            found.add(without_values("/".join(parts[: first + 1]) + ("" if is_file else "/")))
     return sorted(found)
+
+
+def without_values(path: str) -> str:
+    """Return the path of a file for a message, without the values that folders of partitions, `column=value`, name.
+
+    They are cells of the private table. A glob stands in their place, which names such folders.
+    """
+    *folders, name = path.split("/")
+    shown = (f"{column}=*" if equals else column for column, equals, _ in (each.partition("=") for each in folders))
+    return "/".join((*shown, name))
 
 
 def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:

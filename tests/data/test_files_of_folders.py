@@ -207,6 +207,33 @@ def test_names_of_folders_make_no_column(tmp_path):
         pp.PrivateTable.open(tmp_path, ["a", "year"])
 
 
+@pytest.mark.parametrize("what", ["words", "missing", "damaged", "left out", "twice"])
+def test_values_of_partitions_are_in_no_message(what, tmp_path):
+    """A folder `ward=3` says of its rows what a cell would; a glob that names it stands for it."""
+    folder = tmp_path / "stay=1234567" / "ward=canary"
+    folder.mkdir(parents=True)
+    file = folder / "0.parquet"
+    ROWS.to_parquet(file, index=False)
+    if what == "words":
+        DIFFERENT["words"].to_parquet(file, index=False)
+    if what == "missing":
+        ROWS[["a"]].to_parquet(file, index=False)
+    if what == "damaged":
+        file.write_bytes(b"PAR1")
+    if what == "twice":
+        (folder / "1.parquet").hardlink_to(file)
+    if what == "left out":
+        (folder / "notes.xlsx").write_bytes(b"PK")
+        message = Contents.of(pp.PrivateTable.open(tmp_path, ["b"])).left_out
+    else:
+        with pytest.raises(InvalidInput) as caught:
+            pp.PrivateTable.open(tmp_path, ["b"])
+        message = str(caught.value)
+    assert "stay=*/ward=*/" in message
+    assert "canary" not in message
+    assert "1234567" not in message
+
+
 FOREIGN = {
     "t.xlsx": (b"PK\x03\x04", "a spreadsheet: save its sheet as CSV"),
     "t.tsv": (b"a\tb\n1\t2\n", "tabs between its cells: write commas"),
