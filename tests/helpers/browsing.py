@@ -14,6 +14,9 @@ SCREENSHOTS = Path(__file__).parents[2] / "test-screenshots"
 PATIENCE = 90_000
 """Milliseconds that a page may take to show something: the server has other things to do, and so has the machine."""
 
+SETTLED = 500
+"""Milliseconds without a request after which a loaded page has asked for all it wants."""
+
 
 @dataclass
 class Watched:
@@ -27,6 +30,18 @@ class Watched:
         """A picture for a person to look at; Chromium draws no more than 16,384 pixels downwards reliably."""
         SCREENSHOTS.mkdir(exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
+
+    def settle(self) -> None:
+        """Wait until the page is loaded and asks for nothing more.
+
+        Playwright's own state of an idle network waits for the end of each request, which it does not always see where
+        pages are files: on a busy machine it waited for ever.
+        """
+        self.page.wait_for_load_state("load")
+        asked = -1
+        while asked < len(self.requests):
+            asked = len(self.requests)
+            self.page.wait_for_timeout(SETTLED)
 
     def text(self) -> str:
         """What a reader sees."""

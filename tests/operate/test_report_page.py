@@ -57,7 +57,7 @@ def test_the_page_asks_nobody_and_complains_of_nothing(browser, reports, kind):
     """One file is read and nothing else; the console has no error; the page says what it is about."""
     url = reports[kind].as_uri()
     with browser.open(url) as seen:
-        seen.page.wait_for_load_state("networkidle")
+        seen.settle()
         seen.shot(f"report-{kind}-desktop")
         assert {request for request in seen.requests if not request.startswith("data:")} == {url}
         assert seen.complaints == []
@@ -142,7 +142,7 @@ def test_the_browser_would_have_seen_it(browser, tmp_path):
         "<script>missing()</script>"
     )
     with browser.open(bad.as_uri(), width=360) as seen:
-        seen.page.wait_for_load_state("networkidle")
+        seen.settle()
         assert "http://127.0.0.1:9/x.png" in seen.requests
         assert any("missing" in complaint for complaint in seen.complaints)
         assert seen.overflow() > 500

@@ -36,7 +36,7 @@ def test_a_page_of_the_site(browser, site, name, screen):
     """Only files of the site are read, the console has no error, nothing is cut off, and texts have contrast."""
     width, height = SCREENS[screen]
     with browser.open((site / f"{name}.html").as_uri(), width=width, height=height) as seen:
-        seen.page.wait_for_load_state("networkidle")
+        seen.settle()
         seen.shot(f"site-{name.replace('/', '-')}-{screen}")
         asked = {request for request in seen.requests if not request.startswith(("data:", "blob:"))}
         assert {request for request in asked if not request.startswith(site.as_uri())} == set()
@@ -51,7 +51,7 @@ def test_a_page_of_the_site(browser, site, name, screen):
 def test_the_site_is_searched_without_a_server(browser, site):
     """A word that is in the glossary is found, by files alone."""
     with browser.open((site / "index.html").as_uri()) as seen:
-        seen.page.wait_for_load_state("networkidle")
+        seen.settle()
         seen.page.fill("input[name=query]", "allotment")
         seen.page.wait_for_selector(".md-search-result__item", timeout=20_000)
         assert "Glossary" in seen.page.inner_text(".md-search-result__list")
