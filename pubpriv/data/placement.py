@@ -8,7 +8,9 @@ leaves could change what many others add. No list of products shows that: a list
 So a trial asks the question's own `totals` of public records that lie as near to its borders as floats can, where a
 last bit decides, and among them zeros and hostile records. The same weighted records in another order must give the
 same totals, to the last bit. Orders put each record in every place of a block, among itself, among zeros, among
-hostile records and among all others. What is computed on the way, images and regions, is compared record by record.
+hostile records and among all others. What is computed on the way, images, products with points and regions, is
+compared record by record: a product may be another in one place and move none of the trial's records, and yet some
+private one.
 """
 
 import dataclasses
@@ -37,6 +39,10 @@ _SECONDS = 0.05
 _FEW = 4
 """Orders in which each question is tried; the first one of its shape is tried in many. A trial takes as long as five
 blocks, and another one to find borders."""
+
+_PRODUCTS_IN = 1
+"""Orders in which products of records and points are compared, besides the first arrangement: that takes as long as
+the products."""
 
 _RANDOM_ORDERS = 4
 
@@ -138,12 +144,12 @@ def _tried(question: Question, columns: int, seconds: float) -> Trial:
     random, length, start = np.random.default_rng(columns), longest_block(columns), time.thread_time()
     with single_threaded_blas(), row_by_row():
         block = _Block.in_turn(question, trial_records(question, columns, random), length, random)
-        expected = block.look()
+        expected = block.look(products=True)
         differs = "" if _maps_alike(length) else "a map of columns"
         for tried, order in enumerate(_orders(length, random)):
             if differs or (tried >= _FEW and time.thread_time() - start > seconds):
                 break
-            differs = block.in_order(order).look().difference(expected)
+            differs = block.in_order(order).look(products=tried < _PRODUCTS_IN).difference(expected)
     return Trial(differs, expected.digest())
 
 
@@ -175,18 +181,30 @@ class _Block:
         weights = None if self.weights is None else self.weights[order]
         return dataclasses.replace(self, which=self.which[order], weights=weights)
 
-    def look(self) -> "_Look":
-        """Compute images, regions and totals of this block."""
-        view = View(self.records.take(self.which, axis=1), weights=self.weights, codes=CODES.take(self.which))
-        images = {}
-        for number, frame in enumerate(frames_in(self.question)):
-            images[f"the image under frame {number}"], images[f"the length under frame {number}"] = view.mapped(frame)
-        for number, assign in enumerate(integers_in(self.question)):
-            images[f"the region of partition {number}"] = assign(view)
+    def look(self, products: bool) -> "_Look":
+        """Compute images, regions and totals of this block, and if wanted, keep products of records and points."""
         first = np.unique(self.which, return_index=True)[1]
-        of_records = {name: values.take(first, axis=-1) for name, values in images.items()}
-        uneven = [name for name, values in images.items() if not self._same(values, of_records[name])]
-        return _Look(self.question.totals(view), of_records, uneven)
+        images: dict[str, np.ndarray] = {}
+        uneven: list[str] = []
+
+        def note(name: str, values: np.ndarray) -> None:
+            images[name] = values.take(first, axis=-1)
+            if not self._same(values, images[name]):
+                uneven.append(name)
+
+        def note_product(values: np.ndarray) -> None:
+            by_record = values if values.shape[-1] == len(self.which) else values.T
+            note(f"product {len(images)} of records and points", by_record)
+
+        records, watch = self.records.take(self.which, axis=1), note_product if products else None
+        view = View(records, weights=self.weights, codes=CODES.take(self.which), watch=watch)
+        for number, frame in enumerate(frames_in(self.question)):
+            image, lengths = view.mapped(frame)
+            note(f"the image under frame {number}", image)
+            note(f"the length under frame {number}", lengths)
+        for number, assign in enumerate(integers_in(self.question)):
+            note(f"the region of partition {number}", assign(view))
+        return _Look(self.question.totals(view), images, uneven)
 
     def _same(self, values: np.ndarray, of_records: np.ndarray) -> bool:
         """Check that each record has the same value in all its places; hostile ones, whose images may be NaN, apart."""
@@ -199,7 +217,7 @@ class _Look:
 
     Attributes:
         totals: the question's own.
-        images: images and regions of each record, (TRIED,) or (ell, TRIED), by name.
+        images: images, products and regions of each record, (TRIED,) or (any number, TRIED), by name.
         uneven: names of images that are not the same in all places of a record.
     """
 

@@ -5,7 +5,7 @@ moves that record alone: out of at most one region and into at most one other. A
 that is not finite belongs to no region (label -1).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -50,6 +50,7 @@ class View(Confined):
         weights: (length,) how often each record counts, integers as floats; None: each counts once.
         codes: (length,) index of each record's category in the table's list, NaN for none; None: no groups.
         kept: norms that scans of these records keep for later scans; None: nothing is kept.
+        watch: is handed each product, for a trial of places; None: nobody looks.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class View(Confined):
         weights: np.ndarray | None = None,
         codes: np.ndarray | None = None,
         kept: KeptNorms | None = None,
+        watch: Callable[[np.ndarray], None] | None = None,
     ) -> None:
         self.block = block
         self.weights = weights
         self.codes = codes
         self._kept = kept
+        self._watch = watch
         self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
@@ -110,7 +113,7 @@ class View(Confined):
 
         One such array fits in a processor's cache, those of ten components do not.
         """
-        view = View(self.block, self._workspace, self.weights, self.codes, self._kept)
+        view = View(self.block, self._workspace, self.weights, self.codes, self._kept, self._watch)
         view._counts = True
         return view
 
@@ -152,7 +155,10 @@ class View(Confined):
         a power of two.
         """
         padded = self._workspace.array("products", (len(left), right.shape[1] + _PADDING))
-        return np.matmul(left, right, out=padded[:, :-_PADDING])
+        values = np.matmul(left, right, out=padded[:, :-_PADDING])
+        if self._watch is not None:
+            self._watch(values)
+        return values
 
     def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (z, squared norms) of the `wanted` records; the caller may overwrite z.

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
 import pubpriv as pp
 from pubpriv.audit._catalogue import examples
@@ -132,6 +133,52 @@ def test_a_product_of_points_alone_is_refused(monkeypatch, points):
     beside_images(monkeypatch, slice(-4, None))
     with pytest.raises(InvalidInput, match=r"depends on the place of a record \(seen in the region of partition 0\)"):
         check_places(dataclasses.replace(question, most=2), COLUMNS)
+
+
+FEW_OF_MANY = (193, 195, 258, 350, 419, 420, 513, 1001)
+
+
+def of_many_points(count):
+    """Regions of the nearest of many points far away, the last of which has a region of its own."""
+    random = np.random.default_rng(count)
+    points = 50 + 0.1 * random.normal(size=(count, COLUMNS))
+    regions = NearestPoint(Frame.of(np.zeros(COLUMNS)), tuple(map(tuple, points.tolist())), (*(0,) * (count - 1), 1))
+    return PerPerson(Counts(regions, 1 << 28), 1, 64)
+
+
+@pytest.mark.parametrize("count", FEW_OF_MANY)
+def test_a_product_that_moves_no_public_record_is_refused_as_well(monkeypatch, count):
+    """A last bit of one score in one place: which private record it moves, no trial can know."""
+
+    def matmul(left, records, out=None):
+        made = right(left, records, out=out)
+        if made.shape[1] >= 256:
+            made[-1, -1] = np.nextafter(made[-1, -1], np.inf)
+        return made
+
+    question = of_many_points(count)
+    check_places(question, COLUMNS)
+    monkeypatch.setattr(np, "matmul", matmul)
+    with pytest.raises(InvalidInput, match=r"\(seen in product \d+ of records and points\)"):
+        check_places(dataclasses.replace(question, most=2), COLUMNS)
+
+
+@pytest.mark.skipif(
+    "SkylakeX" not in {library.get("architecture") for library in threadpool_info()},
+    reason="SKIPPED: a product that depends on places by itself: OpenBLAS has none here without AVX-512",
+)
+def test_the_product_of_october_2026_is_refused_by_kernels_that_round_by_place(monkeypatch):
+    """Records times points, as it was, with nothing patched below it."""
+
+    def assign(self, view):
+        points, half_norms, groups = self._arrays
+        z, norms = view.mapped(self.frame)
+        scores = view.products(z.T, points.T) - half_norms.T
+        return np.where(np.isfinite(norms), groups[np.argmax(scores, axis=1)], -1)
+
+    monkeypatch.setattr(NearestPoint, "assign", assign)
+    asked = {count: dataclasses.replace(of_many_points(count), most=3) for count in FEW_OF_MANY}
+    assert [count for count, question in asked.items() if not is_refused(question)] == []
 
 
 def gram(random):
