@@ -287,8 +287,8 @@ def left_out_locally(name: str) -> list[str]:
 def left_out(paths: Iterable[Sequence[str]], pattern: Sequence[str]) -> list[str]:
     """Return what a folder or glob has, and is not read because of its name: paths below the folder, sorted.
 
-    Values of partitions are left out. Hidden folders are named as a whole. Hidden files are named if they have the ending of a table: what writers leave
-    beside their files, as `_SUCCESS`, has none.
+    Values of partitions are left out. Hidden folders are named as a whole. Hidden files are named if they have the
+    ending of a table: what writers leave beside their files, as `_SUCCESS`, has none.
 
     Args:
         paths: paths of files below the folder, in parts; an empty last part stands for the content of a folder.
