@@ -123,6 +123,8 @@ class Curator(Confined):
         most = check_unit(terms, rows_per_person, private.period, allotment)
         run.open(allotment, private.period or None)
         new = run.begun() is None  # a resumed run may have answers already
+        if new:
+            ledger.record_layout(dataset, private)
         kept = RecordedRun(ledger, run, table=private, new=new)
         noise = DrawnAhead(OperatingSystemNoise()) if new else OperatingSystemNoise()
         self._assemble(private, kept, noise, executor, terms, most)

@@ -85,6 +85,14 @@ def _set(
             show_default=False,
         ),
     ] = None,
+    another_table: Annotated[
+        bool,
+        typer.Option(
+            "--another-table",
+            help="The private table has the columns, and where that is public the number of rows, of another dataset's "
+            "table, and yet other rows. Nothing checks it.",
+        ),
+    ] = False,
     lifetime: Annotated[
         str | None,
         typer.Option(
@@ -127,7 +135,20 @@ def _set(
         # before the table is declared, because the storage may not answer
         contents = None if declared is None else Contents.of(declared)
         table = declared and replace(NamedTable.of(declared, bool(ids)), group_columns=tuple(by or ()))
-        books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods, no_line_breaks, moved_from)
+        books.register(
+            dataset,
+            cap,
+            table,
+            unit,
+            raise_,
+            reason,
+            ids,
+            persons,
+            periods,
+            no_line_breaks=no_line_breaks,
+            moved_from=moved_from,
+            another_table=another_table,
+        )
         balance = books.balance(dataset)
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""

@@ -37,6 +37,14 @@ def init(
         bool,
         typer.Option("--no-line-breaks", help="Declare that no cell of the private table contains a line break."),
     ] = False,
+    another_table: Annotated[
+        bool,
+        typer.Option(
+            "--another-table",
+            help="The private table has the columns, and where that is public the number of rows, of another dataset's "
+            "table, and yet other rows. Nothing checks it.",
+        ),
+    ] = False,
     cap: Annotated[str | None, _answer("Most that all releases together may spend, for ever.")] = None,
     estimator: Annotated[str | None, _answer(f"First release: {', '.join(e.name for e in ESTIMATORS)}.")] = None,
     budget: Annotated[str | None, _answer("What one release may spend.")] = None,
@@ -74,6 +82,7 @@ def init(
         "public": public,
         "columns": names,
         **({"no_line_breaks": True} if no_line_breaks else {}),
+        **({"another_table": True} if another_table else {}),
         "releases": [_release(estimator, budget)],
     }
     model = described(file, data)
@@ -179,7 +188,14 @@ def _register(model: "Dataset", url: str) -> None:
     cap = parse_budget(model.cap)
     table = PrivateTable.open(model.private, model.columns or ())
     with Ledger.open(url) as books:
-        books.register(model.dataset, budget=cap, table=table, unit=model.unit, no_line_breaks=model.no_line_breaks)
+        books.register(
+            model.dataset,
+            budget=cap,
+            table=table,
+            unit=model.unit,
+            no_line_breaks=model.no_line_breaks,
+            another_table=model.another_table,
+        )
     note(f"dataset {model.dataset} has a budget of {cap.describe()} and the table {table.uri}")
 
 

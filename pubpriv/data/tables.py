@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.layouts import TableLayout
 from pubpriv.common.lists import join_names
 from pubpriv.common.periods import Span
 from pubpriv.common.tables import canonical
@@ -163,6 +164,12 @@ class PrivateTable:
     def column_names(self) -> tuple[str, ...]:
         """Columns of the estimate, as written."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def layout(self) -> TableLayout:
+        """What is public of its layout, by which a copy is recognised; asks the storage for its columns."""
+        first, *_ = footers(self.uri, self.columns, self.person, self.by, self.dates)
+        return TableLayout.of(first.names, self.n_rows)
 
     @property
     def delimited(self) -> bool:

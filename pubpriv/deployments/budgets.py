@@ -138,13 +138,19 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
             "so its runs are refused: if none can, write `no_line_breaks: true` into the file"
         )
     named = {*columns} <= {*known["columns"]} and {*groups} <= {*known.get("groups", ())}
-    if "uri" in known and named and whole >= dataset.no_line_breaks:
+    said = whole >= dataset.no_line_breaks and known.get("another_table", False) >= dataset.another_table
+    if "uri" in known and named and said:
         return ""
     if declare and columns:
         with Ledger.open(url, create=False) as ledger:
             table = NamedTable(private, columns, groups)
-            whole = dataset.no_line_breaks
-            ledger.register(dataset.dataset, budget=balance.budget, table=table, no_line_breaks=whole)
+            ledger.register(
+                dataset.dataset,
+                budget=balance.budget,
+                table=table,
+                no_line_breaks=dataset.no_line_breaks,
+                another_table=dataset.another_table,
+            )
         return ""
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap}{_declaring(dataset, columns)}"
     return (
@@ -156,8 +162,8 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
 def _declaring(dataset: Dataset, columns: tuple[str, ...]) -> str:
     """Give the options of `pubpriv budget set` that declare the private table, for a person to correct."""
     groups = "".join(f" --by {quote(name)}" for name in _group_columns(dataset))
-    lines = " --no-line-breaks" if dataset.no_line_breaks else ""
-    return f" --private {quote(dataset.private)} --columns {quote(join_names(columns) or 'NAMES')}{groups}{lines}"
+    said = " --no-line-breaks" * dataset.no_line_breaks + " --another-table" * dataset.another_table
+    return f" --private {quote(dataset.private)} --columns {quote(join_names(columns) or 'NAMES')}{groups}{said}"
 
 
 def _has_lines_of_persons(dataset: Dataset) -> bool:

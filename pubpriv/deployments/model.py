@@ -122,6 +122,8 @@ class Dataset(Part):
         persons: number of persons, if it may be public.
         no_line_breaks: the owner declares that no cell of the private table contains a line break; with `person` a CSV
             file needs it.
+        another_table: the private table has the columns, and where that is public the number of rows, of another
+            dataset's, and yet other rows; nothing checks it.
         cap: budget of the dataset, for all releases together and forever.
         periods: if the table grows: `month:visit_date`, the unit of its periods and the date column.
         per_period: cap of each period; never changes.
@@ -142,6 +144,7 @@ class Dataset(Part):
     person: tuple[str, ...] = ()
     persons: int | None = Field(default=None, ge=1)
     no_line_breaks: bool = False
+    another_table: bool = False
     cap: str
     periods: str | None = None
     per_period: str | None = None

@@ -141,7 +141,7 @@ BAD = {
         "unit:",
         "unitt:",
         2,
-        "unitt: there is no such field; fields here are dataset, unit, person, persons, no_line_breaks, cap",
+        "unitt: there is no such field; fields here are dataset, unit, person, persons, no_line_breaks, another_table",
     ),
     "unknown field inside": ("timezone:", "time_zone:", 11, "releases[0].schedule.time_zone: there is no such field"),
     "missing field": ("cap: zcdp:1\n", "", None, "cap: this field is missing"),

@@ -55,11 +55,10 @@ def test_lines_are_records_of_persons_only_where_their_owner_says_so(where, tmp_
     assert ledger.balance("clinic").tables[0]["no_line_breaks"] is True
     more = pp.PrivateTable.open(tmp_path / where, ["x", "log1p(note)"], person="id")
     ledger.register("clinic", "zcdp:1", table=more)  # other columns of it: it was said
-    assert ledger.balance("clinic").tables[0] == {
-        "uri": table.uri,
-        "columns": ["note", "x"],
-        "no_line_breaks": True,
-    }
+    (declared,) = ledger.balance("clinic").tables
+    assert declared["uri"] == table.uri
+    assert declared["columns"] == ["note", "x"]
+    assert declared["no_line_breaks"] is True
 
 
 def test_a_table_that_was_registered_before_is_asked_for_it_once(tmp_path, ledger):
@@ -79,7 +78,7 @@ def test_nobody_is_asked_where_a_record_is_no_line_or_no_persons(tmp_path, ledge
     for number, table in enumerate((written(tmp_path / "t.parquet"), frame)):
         ledger.register(f"persons{number}", "zcdp:1", table=table, person="id")
     written(tmp_path / "t.csv")
-    ledger.register("rows", "zcdp:1", table=pp.PrivateTable.open(tmp_path / "t.csv", ["x"]))
+    ledger.register("rows", "zcdp:1", table=pp.PrivateTable.open(tmp_path / "t.csv", ["x"]), another_table=True)
     with pytest.raises(InvalidInput, match="--no-line-breaks says something of a private table: name it too"):
         ledger.register("rows", "zcdp:1", no_line_breaks=True)
 

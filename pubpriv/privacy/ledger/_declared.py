@@ -4,27 +4,40 @@ One table has one budget, so no two datasets share a table, and no private file 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Any
 
 import sqlalchemy as sa
 
+from pubpriv.common.layouts import TableLayout
 from pubpriv.common.lists import join_names
 from pubpriv.common.tables import canonical, is_in_memory, is_url, root_and_pattern, sharing
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger._book import Book
 from pubpriv.privacy.ledger._old_books import awaited_from
-from pubpriv.privacy.ledger.records import awaiting
+from pubpriv.privacy.ledger.records import Record, awaiting
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import NamedTable, TableIdentity
 
 WHOLE_LINES = "no_line_breaks"
 """Field of a declared table: its owner said that no cell contains a line break."""
 
+LAYOUT = "layout"
+"""Field of a declared table: what is public of its layout."""
 
-def declare(book: Book, table: NamedTable, no_line_breaks: bool = False, moved_from: str | None = None) -> None:
+ANOTHER = "another_table"
+"""Field of a declared table: its owner said that it is no copy of another dataset's."""
+
+
+def declare(
+    book: Book,
+    table: NamedTable,
+    no_line_breaks: bool = False,
+    moved_from: str | None = None,
+    another_table: bool = False,
+) -> None:
     """Record a table with its columns, unless they are declared already.
 
     Args:
@@ -32,9 +45,11 @@ def declare(book: Book, table: NamedTable, no_line_breaks: bool = False, moved_f
         table: the table.
         no_line_breaks: its owner declares that no cell of it contains a line break.
         moved_from: name that this table had before it was moved; the dataset no longer asks a table of that name.
+        another_table: its owner says that it is no copy of a table of another dataset.
 
     Raises:
-        SpecMismatch: the table belongs to another dataset, or it is a second table of a dataset whose cap is waived.
+        SpecMismatch: the table belongs to another dataset, or it is a second table of a dataset whose cap is waived;
+            it has the layout of a table of another dataset, and nobody said that it is another table.
         InvalidInput: an id column among its columns; no table of the dataset was called `moved_from`; lines of text as
             records of persons, without that declaration.
     """
@@ -57,12 +72,49 @@ def declare(book: Book, table: NamedTable, no_line_breaks: bool = False, moved_f
     known = [each for each in book.tables() if each["uri"] in names]
     columns = sorted({*table.source_columns}.union(*(each["columns"] for each in known)))
     groups = sorted({*table.group_columns}.union(*(each.get("groups", ()) for each in known)))
-    optional = {"groups": groups, "moved_from": moved, WHOLE_LINES: whole}
+    another = another_table or any(each.get(ANOTHER) for each in known)
+    if table.layout is not None and not another and is_new(book, *names):
+        _refuse_copy(book, uri, table.layout)
+    layout = table.layout.to_json() if table.layout else next((each[LAYOUT] for each in known if LAYOUT in each), None)
+    optional = {"groups": groups, "moved_from": moved, WHOLE_LINES: whole, ANOTHER: another, LAYOUT: layout}
     body: dict[str, Any] = {"uri": uri, "columns": columns} | {name: each for name, each in optional.items() if each}
     if body in known:
         return
     _check_only_one(book, uri, moved)
     book.append("declared", body)
+
+
+def layout_of(book: Book, uri: str) -> TableLayout | None:
+    """Return the layout that is recorded of a declared table; None: none is."""
+    recorded = next((each.get(LAYOUT) for each in book.tables() if each["uri"] == canonical(uri)), None)
+    return None if recorded is None else TableLayout.from_json(recorded)
+
+
+def is_new(book: Book, *names: str) -> bool:
+    """Return whether it was not asked yet if a table of these names is a copy of another dataset's.
+
+    Datasets of older versions, which never asked, go on if they have runs.
+    """
+    known = [each for each in book.tables() if each["uri"] in names]
+    return not known or (book.find("opened") is None and not any(LAYOUT in each for each in known))
+
+
+def _refuse_copy(book: Book, uri: str, layout: TableLayout) -> None:
+    """Refuse a new table that may be a copy of another dataset's: its rows would have two budgets.
+
+    Raises:
+        SpecMismatch: one has its layout.
+    """
+    for record in _declarations(book.connection, besides=book.dataset):
+        table = record.facts()
+        if LAYOUT in table and layout.may_be_copy_of(TableLayout.from_json(table[LAYOUT])):
+            raise SpecMismatch(
+                f"is {uri} another copy of the table of dataset {record.dataset!r}, {table['uri']}? It has {layout}. "
+                "Rows have one budget, so a copy is released from that dataset (its table may move there: "
+                f"--moved-from). If these are other rows, say --another-table with `pubpriv budget set "
+                f"{book.dataset} ... --private {quote(uri)}` (Python: another_table=True; in a dataset's file "
+                "another_table: true)"
+            )
 
 
 def has_whole_lines(book: Book, uri: str) -> bool:
@@ -226,13 +278,17 @@ def private_owner(connection: sa.Connection, uri: str, besides: str | None = Non
     place = awaited_from(connection)
     if place is not None:
         raise BooksClosed(awaiting(place))
-    table = schema.records
-    names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
-    query = sa.select(table).where(table.c.dataset.in_(names), schema.is_kind("declared"))
     shared = sharing(uri)
-    for row in connection.execute(query.order_by(table.c.dataset, table.c.seq)):
-        record = schema.whole(row)
+    for record in _declarations(connection, besides):
         theirs = str(record.facts()["uri"])
         if shared(theirs):
             return record.dataset, theirs
     return None
+
+
+def _declarations(connection: sa.Connection, besides: str | None) -> Iterator[Record]:
+    """Yield the records that declare tables, of all datasets but one."""
+    table = schema.records
+    names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
+    query = sa.select(table).where(table.c.dataset.in_(names), schema.is_kind("declared"))
+    yield from map(schema.whole, connection.execute(query.order_by(table.c.dataset, table.c.seq)))

@@ -297,7 +297,7 @@ class _Replay:
     def _declare(self, _: Record, body: dict[str, Any]) -> str | None:
         columns = body["columns"]
         named = isinstance(body["uri"], str) and isinstance(columns, list)
-        named &= isinstance(body.get("no_line_breaks", True), bool)
+        named &= isinstance(body.get("no_line_breaks", True), bool) and isinstance(body.get("layout", {}), dict)
         moved = body.get("moved_from", [])
         texts = named and isinstance(moved, list) and all(isinstance(name, str) for name in (*columns, *moved))
         return None if texts else "declares no table with columns"

@@ -10,7 +10,15 @@ from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
 from pubpriv.privacy.ledger import _custody, _succession, bundle
 from pubpriv.privacy.ledger._access import Access
 from pubpriv.privacy.ledger._database import Database, connect
-from pubpriv.privacy.ledger._declared import check_declared, check_lines, declare, has_whole_lines, private_owner
+from pubpriv.privacy.ledger._declared import (
+    check_declared,
+    check_lines,
+    declare,
+    has_whole_lines,
+    is_new,
+    layout_of,
+    private_owner,
+)
 from pubpriv.privacy.ledger._names import check_name, check_text
 from pubpriv.privacy.ledger._outlook import Outlook
 from pubpriv.privacy.ledger._registration import Terms, register
@@ -21,7 +29,7 @@ from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
-from pubpriv.privacy.ledger.views import Asked, Balance, NamedTable, RunView, TableIdentity
+from pubpriv.privacy.ledger.views import Asked, Balance, NamedTable, RunView, SizedTable, TableIdentity
 from pubpriv.privacy.ledger.witness import witness_of_environment
 
 
@@ -129,6 +137,7 @@ class Ledger:
         periods: PeriodTerms | None = None,
         no_line_breaks: bool = False,
         moved_from: str | None = None,
+        another_table: bool = False,
     ) -> None:
         """Register `dataset` with a budget that all its snapshots share; the same call again has no effect.
 
@@ -147,10 +156,13 @@ class Ledger:
             no_line_breaks: declares that no cell of `table` contains a line break, which a CSV file needs if all rows
                 of a person are protected together; nothing checks it. Once declared, it stays.
             moved_from: name under which `table` was declared before it was moved; nothing checks that it is the same.
+            another_table: `table` is no copy of a table of another dataset, though it has the same columns and, where
+                their numbers are public, as many rows; nothing checks it.
 
         Raises:
             SpecMismatch: another budget or unit without `raise_`, or a table of another dataset; a change of the unit
-                between rows and persons; other periods; a second table of a dataset whose cap is waived.
+                between rows and persons; other periods; a second table of a dataset whose cap is waived; a table that
+                may be a copy of another dataset's, without `another_table`.
             InvalidInput: an invalid name, another kind of budget, a raise without a reason; id columns among those of
                 the table; a CSV file of persons without `no_line_breaks`; periods that do not fit the budget
                 (`period_terms.agreed`), or open runs without a period.
@@ -173,7 +185,7 @@ class Ledger:
         with self._access.locked(dataset, create=True, tables=table is not None) as book:
             register(book, terms)
             if named is not None:
-                declare(book, named, no_line_breaks, moved_from)
+                declare(book, named, no_line_breaks, moved_from, another_table)
 
     def _protects_persons(self, dataset: str) -> bool:
         """Return whether the unit is a person; no, if the dataset is not registered yet."""
@@ -186,18 +198,33 @@ class Ledger:
         """Check that `table` is a declared table of `dataset`; if none is declared yet, declare this one.
 
         Raises:
-            SpecMismatch: a table or columns that were not declared, or a table of another dataset.
+            SpecMismatch: a table or columns that were not declared, or a table of another dataset, or what may be a
+                copy of one.
             InvalidInput: a CSV file of persons, of which nothing declares that no cell contains a line break.
         """
-        if self.check_declared(dataset, table, first=True):
+        declared = self.check_declared(dataset, table, first=True)
+        with self._access.reading(dataset) as book:
+            known = declared and not is_new(book, canonical(table.uri))
+        if known:
             return
         named = NamedTable.of(table, self.person(dataset) is not None)
         with self._access.locked(dataset, tables=True) as book:
-            if not book.tables():  # not declared meanwhile
+            if book.tables():  # perhaps declared meanwhile
+                check_declared(book, named, self.url)
+                check_lines(book, named, self.url)
+            declare(book, named)
+
+    def record_layout(self, dataset: str, table: SizedTable) -> None:
+        """Record what is public of a declared table's layout, unless that is recorded already.
+
+        Older ledgers and datasets that are declared by name have none, and tables grow.
+        """
+        with self._access.reading(dataset) as book:
+            known = layout_of(book, table.uri)
+        if known is None or table.n_rows not in (None, known.rows):
+            named = NamedTable.of(table, self.person(dataset) is not None)
+            with self._access.locked(dataset, tables=True) as book:
                 declare(book, named)
-                return
-            check_declared(book, named, self.url)
-            check_lines(book, named, self.url)
 
     def check_declared(self, dataset: str, table: TableIdentity, first: bool = False) -> bool:
         """Check that `table` is a declared table of `dataset`, without declaring it. Raises as `bind` does.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
+from pubpriv.common.layouts import TableLayout
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
@@ -28,18 +29,30 @@ class TableIdentity(Protocol):
 
 @dataclass(frozen=True)
 class NamedTable:
-    """What the ledger knows of a table: its name and columns, and whether its records are lines of text."""
+    """What the ledger knows of a table.
+
+    Attributes:
+        uri: its name.
+        source_columns, group_columns: columns of estimates, and those that make groups.
+        delimited: whether its records are lines of text.
+        layout: what is public of its layout; None: not known.
+    """
 
     uri: str
     source_columns: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
     delimited: bool = False
+    layout: TableLayout | None = None
 
     @classmethod
     def of(cls, table: TableIdentity, of_persons: bool) -> "NamedTable":
-        """Look these up in an opened table; its storage is asked only if the unit is a person."""
+        """Look these up in an opened table, whose storage is asked."""
         delimited = of_persons and getattr(table, "delimited", False)
-        return cls(table.uri, tuple(table.source_columns), tuple(getattr(table, "group_columns", ())), delimited)
+        groups = tuple(getattr(table, "group_columns", ()))
+        layout = getattr(table, "layout", None)
+        if layout is not None and of_persons:
+            layout = replace(layout, rows=None)  # private, even if the handle knows it
+        return cls(table.uri, tuple(table.source_columns), groups, delimited, layout)
 
 
 class SizedTable(TableIdentity, Protocol):
