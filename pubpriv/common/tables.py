@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pubpriv.common.table_logs import OnDisk, refuse_logged
-from pubpriv.common.urls import canonical_url, common, compared_parts
+from pubpriv.common.urls import canonical_url, common, compared_parts, has_credentials
 from pubpriv.errors import InvalidInput
 
 _CREDENTIALS = {
@@ -93,14 +93,14 @@ def refuse_credentials(uri: str) -> None:
             would keep copies of private rows on disk.
     """
     scheme, separator, rest = uri.partition("://")
-    if not separator:
+    if not separator and not has_credentials(uri):
         return
     if "::" in uri:
         raise InvalidInput("the URL of a table names one store; with :: in it, copies of rows might be kept on disk")
     scheme = common(scheme)
     user, _, _ = rest.partition("/")[0].rpartition("@")
     container = scheme in ("abfs", "hdfs", "viewfs") and ":" not in user
-    if (user and not container) or _SETTING.search(rest):
+    if (user and not container) or has_credentials(uri) or _SETTING.search(rest):
         known = _CREDENTIALS.get(scheme, "as the store's own tools do")
         raise InvalidInput(
             "the URL of a table carries no credentials and no settings, because it is kept and shown: leave out what "

@@ -1,4 +1,4 @@
-"""URLs of tables in stores: a canonical name for each, and parts for comparing two names.
+"""URLs of tables in stores: canonical names, parts for comparing names, and the form of any URL for messages.
 
 A store's own tools write URLs in several ways, and software on the way to a store may change a path: `..` is resolved
 before an S3 server sees it. So such paths are refused, and different spellings of a host count as the same.
@@ -25,6 +25,59 @@ _WEB, _HADOOP = ("http", "https"), ("hdfs", "viewfs")
 
 _PORT = re.compile(r":0*([0-9]*)$")
 _USUAL_PORTS = {"http": ("80", "443"), "https": ("80", "443"), "ftp": ("21",), "sftp": ("22",), "hdfs": ("8020",)}
+
+_WITH_SCHEME = re.compile(r"(\s*[A-Za-z][A-Za-z0-9+.-]*:/+)?(.*)", re.DOTALL)
+_COLON = re.compile(":|%3a", re.IGNORECASE)
+_NO_PORT = re.compile(r"^[^/?]*?(:|%3a)(?![0-9]*(?:[/?]|$))", re.IGNORECASE)
+_SETTING = re.compile(r"([\w.-]+\s*=)")
+
+
+def shown_url(url: str) -> str:
+    """Return a URL, or what was meant as one, without what may be a secret: its form for messages.
+
+    A password ends at the last `@`, because some users do not encode those inside of it. It begins at the first colon
+    after the scheme. Without an `@`, it begins at a colon behind which there is no port. Of settings after a question
+    mark, or of text without a scheme, only the first name is left.
+
+    Examples:
+        >>> shown_url("postgresql://ann:two@at/signs@db.example/ledger?sslmode=require")
+        'postgresql://ann@db.example/ledger?sslmode=***'
+    """
+    scheme, rest = _split(url)
+    before, at, after = rest.rpartition("@")
+    if at:
+        user = _COLON.split(before)[0]
+        shown = _without_values(user)  # of a password among the settings the `@` is a part
+        return f"{scheme}{shown}" if shown != user else f"{scheme}{user}@{_without_values(after)}"
+    if not scheme:
+        return _without_values(rest)
+    secret = _NO_PORT.search(rest)
+    return f"{scheme}{_without_values(rest if secret is None else rest[: secret.start(1)])}"
+
+
+def has_credentials(url: str) -> bool:
+    """Return whether a URL has a user and a password, encoded or not, before an `@`.
+
+    A number before the first slash is a port; an `@` behind it belongs to the path.
+    """
+    scheme, rest = _split(url)
+    before, at, _ = rest.rpartition("@")
+    authority, path, _ = before.partition("/")
+    port = path and re.fullmatch(r"[^:]*:[0-9]*", authority)
+    return bool(scheme and at and not port and _COLON.search(authority))
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Scheme of a URL with its slashes, empty if there is none, and the rest."""
+    parts = _WITH_SCHEME.fullmatch(url)
+    assert parts is not None  # it matches every text
+    return parts[1] or "", parts[2]
+
+
+def _without_values(text: str) -> str:
+    """Cut settings behind the first name: what follows may belong to a secret with `&` in it."""
+    first = _SETTING.search(text)
+    return text if first is None else f"{text[: first.end()]}***"
 
 
 def common(scheme: str) -> str:

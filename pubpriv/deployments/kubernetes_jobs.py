@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pubpriv.common.urls import has_credentials
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.dataset_files import filled, read_yaml
 
@@ -31,7 +32,6 @@ _WANTED: dict[tuple[str | int, ...], tuple[Any, str]] = {
 _HOST = "hostNetwork", "hostPID", "hostIPC"
 
 _SECRET = re.compile(r"(PASSWORD|SECRET|TOKEN|AUTH_STRING|API_KEY)(?!.*_FILE$)")
-_PASSWORD_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 
 
 def read_job(file: Path = JOB) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _faults_of_container(container: Any) -> Iterator[str]:
         yield "image must name a version, or a digest"
     for variable in _at(container, "env") or ():
         name, value = _at(variable, "name"), str(_at(variable, "value") or "")
-        if _PASSWORD_IN_URL.search(value) or (value and _SECRET.search(str(name))):
+        if has_credentials(value) or (value and _SECRET.search(str(name))):
             yield f"{name} holds a secret in plain text: take it from a Secret, with valueFrom.secretKeyRef"
 
 

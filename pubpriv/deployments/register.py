@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from pubpriv.common.urls import shown_url
 from pubpriv.deployments._notify import ensure_notices, targets
 from pubpriv.deployments._outcomes import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, Outcome, differences
 from pubpriv.deployments._pools import added_variables, make_pool, refuse_other_types
@@ -37,12 +38,13 @@ def server() -> Iterator[Any]:
 
     from pubpriv.tasks.outages import naming_outages
 
-    url = get_current_settings().api.url
-    if not url:
+    named = get_current_settings().api.url
+    if not named:
         raise Unavailable(
             "no Prefect server is named: set PREFECT_API_URL, for example to http://127.0.0.1:4200/api, or start one "
             "with `pubpriv serve`"
         )
+    url = shown_url(named)
     with get_client(sync_client=True) as client:
         if client.api_healthcheck() is not None:
             raise Unavailable(f"the Prefect server at {url} does not answer: start it, or correct PREFECT_API_URL")

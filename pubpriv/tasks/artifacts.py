@@ -15,6 +15,7 @@ from uuid import UUID
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
+from pubpriv.common.urls import shown_url
 from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.report import History, picture
@@ -104,7 +105,7 @@ class Subject:
             page: path of the HTML file.
             root: the output folder.
         """
-        served = os.environ.get(_URL_VARIABLE, "").rstrip("/")
+        served = shown_url(os.environ.get(_URL_VARIABLE, "")).rstrip("/")
         dataset, where = self.dataset, f"Report page: `{page}`"
         if served:
             where = f"[Report page of {_plain(dataset)}, release {_plain(release_id)}]({served}/{_below(page, root)})"

@@ -213,6 +213,8 @@ CREDENTIALS = {
     "signature": f"abfs://box@account.dfs.core.windows.net/t.parquet?sv=1&sig={SECRET}",
     "presigned": f"https://store.example/t.parquet?X-Amz-Signature={SECRET}",
     "upper case": f"S3://AKIA:{SECRET}@clinic/t.parquet",
+    "slash in it": f"s3://AKIA:a/{SECRET}@clinic/t.parquet",
+    "one slash": f"s3:/AKIA:{SECRET}@clinic/t.parquet",
     "chain": f"simplecache::s3://clinic/{SECRET}.parquet",
 }
 

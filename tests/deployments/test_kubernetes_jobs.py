@@ -81,6 +81,11 @@ DAMAGES = {
         "env",
         [{"name": "PUBPRIV_LEDGER", "value": "postgresql://w:hunter2@host/ledger"}],
     ),
+    "password with signs in a URL": (
+        CONTAINER,
+        "env",
+        [{"name": "PUBPRIV_LEDGER", "value": "postgresql://w:hun/te@r2@host/ledger"}],
+    ),
     "no namespace": (("metadata",), "namespace", None),
     "no pod": (("spec",), "template", None),
 }

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
@@ -57,6 +58,25 @@ def test_another_process_finds_the_password_in_its_environment(monkeypatch):
         "postgresql://ann@h/db?password=hunter2",
         "postgresql://ann@h/db?sslpassword=hunter2",
         "postgresql://ann@h/db?options=-cfsync%3Dhunter2",
+        "postgresql://ann:pa@hunter2@h/db",
+        "postgresql://ann:hun@hunter2@h:5432/db",
+        "postgresql://ann:p@h/hunter2:x@h/db?sslmode=require",
+        "postgresql://ann%3Ahunter2@h/db",
+        "postgresql://ann:hunter2/db",
+        "postgresql://ann:hunter2",
+        "postgresql:/ann:hunter2@h/db",
+        "Postgresql://ann:hunter2/db",
+        " postgresql://ann:hunter2@h/db",
+        "postgresql://ann@h/db?host=u:hunter2%40h",
+        "postgresql://ann@h/db?sslmode=require&password=a@hunter2",
+        "postgresql://ann@h/db?sslmode=require&hunter2=1",
+        "postgresql://ann@h/db?password=a&hunter2=b",
+        "mysql://h/db?password=hunter2",
+        "mysql://h/db?user=a&password=b&hunter2",
+        "sqlite://ann:hunter2",
+        "sqlite:///ledger.db?key=hunter2",
+        "ann:hunter2@h/db",
+        "host=h password=hunter2",
     ],
 )
 def test_a_url_that_is_refused_is_refused_without_its_password(url):
@@ -65,6 +85,21 @@ def test_a_url_that_is_refused_is_refused_without_its_password(url):
         Ledger.open(url)
     assert "hunter2" not in str(refused.value)
     assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize("password", ["made@up", "a@b/c:d", "@", "x@y?z=1", "ends@"])
+def test_a_password_with_an_unescaped_sign_is_refused_with_what_to_do(password, monkeypatch):
+    """Where the password ends is not guessed: a part of it would be taken for the host, and shown with it.
+
+    Encoded as the message says, the whole of it reaches the driver.
+    """
+    with pytest.raises(InvalidInput, match="%40 for @") as refused:
+        urls.understand(f"postgresql://ann:{password}@db.example/ledger")
+    assert "postgresql://ann@db.example/ledger has a second @" in str(refused.value)
+    encoded = urls.understand(f"postgresql://ann:{quote(password, safe='')}@db.example/ledger")
+    assert (encoded.url.password, encoded.shown) == (password, "postgresql://ann@db.example/ledger")
+    monkeypatch.setenv(urls.VARIABLE, f"postgresql://ann:{password}@db.example/ledger")
+    assert urls.understand("postgresql://bob@db.example/ledger").url.password is None  # no word about the other URL
 
 
 def test_an_sqlite_url_stays_as_it_was_typed():

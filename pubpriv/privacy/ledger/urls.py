@@ -6,18 +6,22 @@ look (`PGPASSWORD`, a password file).
 """
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import sqlalchemy as sa
 
+from pubpriv.common.urls import shown_url
 from pubpriv.errors import InvalidInput
 
 VARIABLE = "PUBPRIV_LEDGER"
 """Environment variable that may hold the URL of the ledger."""
 
 _GRAMMAR = "a ledger URL is sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+
+_ENCODE = "percent-encode what is special in a name or a password: %40 for @, %2F for /, %3A for :, %25 for %"
 
 _SCHEMES = ("postgresql", "postgresql+psycopg", "postgres")
 _SETTINGS = frozenset(
@@ -26,6 +30,9 @@ _SETTINGS = frozenset(
     | {"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"}
 )
 """Settings allowed after the question mark: those of libpq that are not secret and change no meaning."""
+
+_OTHER_SETTINGS = frozenset({"password", "sslpassword", "user", "dbname", "hostaddr", "options", "require_auth"})
+"""Other settings that messages may name: an unknown name may be a part of a password."""
 
 # passwords by URL without password, for handles that are opened in a process that knows the password
 _passwords: dict[str, str] = {}
@@ -66,18 +73,25 @@ def understand(url: object) -> Address:
     if not isinstance(url, str) or "\0" in url:
         raise InvalidInput(f"{_GRAMMAR}, and a text")
     if url.startswith("sqlite:///") and url != "sqlite:///":
+        _refuse_settings(url)
         path = Path(os.path.abspath(os.path.expanduser(url.removeprefix("sqlite:///"))))
         return Address("sqlite", f"sqlite:///{path}", path)
     if url.partition("://")[0] in _SCHEMES and "://" in url:
         return _postgresql(url)
-    shown = "that one" if "@" in url else repr(url)
-    raise InvalidInput(f"{_GRAMMAR}, not {shown}")
+    raise InvalidInput(f"{_GRAMMAR}, not {shown_url(url)!r}")
 
 
 def without_password(url: str) -> str:
     """Return the URL in the form that may be shown, stored and passed on; this process remembers the password."""
     address = understand(url)
     return url if address.kind == "sqlite" else address.shown
+
+
+def _refuse_settings(url: str) -> None:
+    """Refuse settings of SQLite, which would become a part of the file's name, with any password in them."""
+    name = url.rpartition("/")[2]
+    if re.search(r"\?\w+=", name) and not os.path.exists(url.removeprefix("sqlite:///")):
+        raise InvalidInput(f"a ledger URL of SQLite takes no settings after a question mark: {shown_url(url)}")
 
 
 def _postgresql(url: str) -> Address:
@@ -100,19 +114,35 @@ def _shown(url: sa.URL) -> str:
 
 
 def _parsed(url: str) -> sa.URL:
+    if url.count("@") > 1:
+        raise InvalidInput(
+            f"the ledger URL {shown_url(url)} has a second @ in it, so it does not say where its password ends: "
+            f"{_ENCODE}. Or leave it out, and put it into PGPASSWORD or a password file"
+        )
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
         parsed = None
     if parsed is None or not parsed.database:
-        raise InvalidInput(f"{_GRAMMAR}; percent-encode what is special in a name or a password")
-    odd = sorted(set(parsed.query) - _SETTINGS)
-    if odd:
+        raise InvalidInput(f"{_GRAMMAR}, not {shown_url(url)!r}; {_ENCODE}")
+    if ":" in (parsed.username or "") or "@" in f"{parsed.host}{parsed.query.get('host')}":
         raise InvalidInput(
-            f"a ledger URL takes no {', '.join(odd)}: a password comes before the @, or in a password file; "
-            f"settings are {', '.join(sorted(_SETTINGS))}"
+            f"the ledger URL {shown_url(url)} has a : in its user's name or an @ in its host's: the : between user and "
+            "password and the @ behind the password are not encoded"
         )
+    _check_settings(parsed)
     return parsed.set(drivername="postgresql+psycopg")
+
+
+def _check_settings(parsed: sa.URL) -> None:
+    odd = set(parsed.query) - _SETTINGS
+    if not odd:
+        return
+    named = sorted(odd & _OTHER_SETTINGS) + (["setting of another name"] if odd - _OTHER_SETTINGS else [])
+    raise InvalidInput(
+        f"a ledger URL takes no {' and no '.join(named)}: a password comes before the @, or in a password file; "
+        f"settings are {', '.join(sorted(_SETTINGS))}"
+    )
 
 
 def _from_environment(shown: str) -> str | None:
