@@ -1,13 +1,56 @@
 """Output of the command line: results on standard output, notes and errors on standard error."""
 
+import codecs
 import json
 import sys
 from contextvars import ContextVar
+from io import TextIOWrapper
 
-from pubpriv.errors import PubPrivError
+from pubpriv.errors import InvalidInput, PubPrivError
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+
+_PLAIN = {"±": "+-", "…": "...", "→": "->", "↑": "^"}
+"""What is printed in place of a sign of ours that a console does not know."""
+
+
+def any_console() -> None:
+    """Let no text be refused by a console that knows few signs, as in old code pages and on minimal systems.
+
+    A result is written before it is shown; it must not look failed because of a sign in it. Signs of ours have a plain
+    form. Letters of names become escapes, which keep different names different.
+    """
+    codecs.register_error("plain", _in_plain_signs)
+    for stream, errors in ((sys.stdout, "plain"), (sys.stderr, "plain"), (sys.stdin, "surrogateescape")):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+def check_arguments() -> None:
+    """Refuse a command line whose letters this process cannot read: Python then has bytes in their place.
+
+    Raises:
+        InvalidInput: there are such letters, and the locale has ASCII only.
+    """
+    if sys.getfilesystemencoding() == "ascii" and any("\udc80" <= sign <= "\udcff" for sign in "".join(sys.argv)):
+        raise InvalidInput(
+            "the command line has letters that are not ASCII, and this process may read ASCII only: set LC_ALL=C.UTF-8 "
+            "or PYTHONUTF8=1"
+        )
+
+
+def _in_plain_signs(error: UnicodeError) -> tuple[str, int]:
+    """Replace signs that an encoding lacks; an error handler of `codecs`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(sign) or _plain_or_escape(sign) for sign in signs), error.end
+
+
+def _plain_or_escape(sign: str) -> str:
+    is_of_spinner = "\u2800" <= sign <= "\u28ff"
+    return "*" if is_of_spinner else sign.encode("ascii", "backslashreplace").decode("ascii")
 
 
 def out(text: str = "") -> None:
@@ -49,13 +92,20 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     from rich.text import Text
 
     # names are other people's text: in `Text` their brackets are not markup
-    grid = Table(title=Text(title, style="table.title"), title_justify="left")
+    grid = Table(title=Text(_as_printed(title), style="table.title"), title_justify="left")
     for number, column in enumerate(columns):
-        grid.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
+        grid.add_column(Text(_as_printed(column)), justify="left" if number == 0 else "right", overflow="fold")
     for row in rows:
-        grid.add_row(*map(Text, row))
+        grid.add_row(*(Text(_as_printed(cell)) for cell in row))
     width = None if sys.stdout.isatty() else 160
     Console(file=sys.stdout, width=width, highlight=False).print(grid)
+
+
+def _as_printed(text: str) -> str:
+    """Return a text as standard output shows it, so that a table knows how wide it is."""
+    if not isinstance(sys.stdout, TextIOWrapper):
+        return text
+    return text.encode(sys.stdout.encoding, sys.stdout.errors or "strict").decode(sys.stdout.encoding)
 
 
 def fail(error: BaseException) -> int:

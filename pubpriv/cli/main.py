@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from pubpriv.cli.console import INTERRUPTED, fail, manner, note, out
+from pubpriv.cli.console import INTERRUPTED, any_console, check_arguments, fail, manner, note, out
 from pubpriv.cli.extras import checkout
 from pubpriv.errors import InvalidInput
 
@@ -114,9 +114,11 @@ def main() -> None:
     """Run a command, and exit with the code of its error."""
     os.environ["DO_NOT_TRACK"] = "1"  # before any command imports Prefect, which would tell its makers so
     atexit.register(gc.freeze)  # Python would search all modules for garbage: a seventh of the time of a small fit
+    any_console()
     warnings.showwarning = lambda message, *_: note(f"warning: {message}")
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
+        check_arguments()
         code = app(prog_name="pubpriv", standalone_mode=False)
         if code == INTERRUPTED:  # Typer's code for Ctrl-C
             code = fail(KeyboardInterrupt())

@@ -108,7 +108,7 @@ def _store_release(
             if text is not None:
                 write_atomically(files.page, text)
             if _newer(kept, files):
-                write_atomically(files.latest, files.model.read_text())
+                write_atomically(files.latest, files.model.read_bytes())
     except OSError as error:
         refused = error.strerror
     if refused is not None:

@@ -282,7 +282,7 @@ def load(path: str | os.PathLike[str]) -> Estimate:
     if not file.exists():
         raise InvalidInput(f"no model at {file}: check the path")
     try:
-        data = json.loads(file.read_text())
+        data = json.loads(file.read_text(encoding="utf-8"))
         known, kind = int(data["format"]), str(data["kind"])
     except (ValueError, KeyError, TypeError, OSError):
         raise InvalidInput(f"{file} is not a pubpriv model") from None
