@@ -126,6 +126,7 @@ def _set(
     periods = _periods(period, per_period, lifetime)
     ids = () if person is None else tuple(split_names(person))
     with Ledger.open(url) as books:
+        is_new = not books.datasets()
         if not ids and dataset in books.datasets():
             ids = person_columns_of(books.person(dataset))
         dates = "" if periods is None else periods.column
@@ -153,6 +154,8 @@ def _set(
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
     note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
+    if is_new:
+        note(f"the ledger {url} is new: it does not know what tables may spend, or have spent, by another ledger")
     if contents is not None:
         show_contents(contents)
     if balance.periods is not None:

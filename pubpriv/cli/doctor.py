@@ -130,7 +130,7 @@ def _room(option: str | None) -> str:
     place = None if not url else understand(url).path
     folders += [] if place is None else [place.parent]
     root = output_root()
-    folders += [] if root is None else [root.absolute()]
+    folders += [] if root is None else [root]
     there = [next(parent for parent in (folder, *folder.parents) if parent.exists()) for folder in folders]
     least = min(shutil.disk_usage(folder).free for folder in there)
     if least < _LEAST_ROOM:

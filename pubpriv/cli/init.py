@@ -135,16 +135,10 @@ def _shared(private: str, public: str, url: str) -> list[str]:
     """
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
-
-    check_public_file(public, None if url.startswith("sqlite") and not _there(url) else url, private)
-    return list(PublicTable.open(public).columns)
-
-
-def _there(url: str) -> bool:
     from pubpriv.privacy.ledger.urls import understand
 
-    path = understand(url).path
-    return path is not None and path.exists()
+    check_public_file(public, None if understand(url).is_missing else url, private)
+    return list(PublicTable.open(public).columns)
 
 
 def _release(estimator: str | None, budget: str | None) -> dict[str, str]:

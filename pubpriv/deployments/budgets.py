@@ -23,7 +23,7 @@ from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import ONE_RECORD, person_columns_of
-from pubpriv.privacy.ledger.urls import without_password
+from pubpriv.privacy.ledger.urls import understand, without_password
 from pubpriv.privacy.ledger.views import NamedTable
 
 _MOST_TIMES = 1000
@@ -88,6 +88,12 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     if balance is None:
         line += _declaring(dataset, _columns(dataset)[0])
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
+        if understand(url).is_missing:  # most probably it is elsewhere
+            finding = (
+                f"not registered, because there is no ledger at {shown}: correct {dataset.ledger}. Only if there is no "
+                f"ledger yet, run `{line}`, or deploy with --set-budget: a second one would allow budgets to be spent "
+                "twice"
+            )
         return _BudgetCheck(dataset.dataset, True, False, finding, {})
     otherwise = _otherwise(dataset, balance, line)
     if otherwise:

@@ -348,8 +348,7 @@ def _known_ledger(ledger: str | None) -> str | None:
     url = ledger or os.environ.get(VARIABLE)
     if not url:
         return None
-    address = understand(url)
-    return None if ledger is None and address.path is not None and not address.path.exists() else url
+    return None if ledger is None and understand(url).is_missing else url
 
 
 def _refuse_shared(private: str, *public: str) -> None:

@@ -101,9 +101,9 @@ class ReleaseFiles:
 
 
 def output_root() -> Path | None:
-    """Return the folder in `PUBPRIV_OUTPUT`, or None."""
+    """Return the absolute path of the folder in `PUBPRIV_OUTPUT`, or None."""
     named = os.environ.get(_VARIABLE, "").strip()
-    return Path(named).expanduser() if named else None
+    return Path(named).expanduser().absolute() if named else None
 
 
 def check_tree(dataset: str, release_id: str) -> Path | None:
@@ -115,7 +115,7 @@ def check_tree(dataset: str, release_id: str) -> Path | None:
     root = output_root()
     if root is None:
         return None
-    folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
+    folder = next(parent for parent in (root, *root.parents) if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidInput(f"{_VARIABLE} {root} cannot be written: {folder} is no folder this user may write to")
     for name in (dataset, release_id):

@@ -68,7 +68,7 @@ def test_what_was_not_registered_is_said_with_the_line_that_does_it(folder, prog
     told = program("init", "--ledger", URL, "--no-register", *(part for pair in ANSWERS.items() for part in pair))
     line = told.err.partition("not registered yet: `")[2].partition("`")[0]
     setting, _, *words = shlex.split(line)
-    assert setting == f"PUBPRIV_LEDGER={URL}"
+    assert setting == f"PUBPRIV_LEDGER=sqlite:///{folder}/ledger.db"
     monkeypatch.setenv(*setting.split("=", 1))
     assert program(*words).code == 0
     assert program("budget", "show", "people").code == 0

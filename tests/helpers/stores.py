@@ -82,21 +82,22 @@ def empty(url: str) -> None:
 
 
 class Files(Store):
-    """SQLite, each ledger in a folder of its own that is not there yet."""
+    """SQLite, each ledger in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder, self._numbers = folder, itertools.count()
 
     def _new_path(self) -> Path:
-        return self._folder / str(next(self._numbers)) / "ledger.db"
+        path = self._folder / str(next(self._numbers)) / "ledger.db"
+        path.parent.mkdir()
+        return path
 
     def new_url(self) -> str:
         return f"sqlite:///{self._new_path()}"
 
     def _copy(self, url: str) -> str:
         path = self._new_path()
-        path.parent.mkdir()
         shutil.copy(url.removeprefix("sqlite:///"), path)
         return f"sqlite:///{path}"
 

@@ -246,8 +246,9 @@ def test_tampering_is_found(ledger, ledger_url, statement):
 
 
 def test_only_the_owner_reads_the_files(tmp_path):
-    """The database and its side files are 0600, made in a folder that was missing; a wider copy is narrowed."""
+    """The database and its side files are 0600, made in a folder that others may read; a wider copy is narrowed."""
     path = tmp_path / "folder" / "ledger.db"
+    path.parent.mkdir(mode=0o755)
     with Ledger.open(f"sqlite:///{path}") as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
         files = list(path.parent.iterdir())

@@ -102,9 +102,21 @@ def test_a_password_with_an_unescaped_sign_is_refused_with_what_to_do(password, 
     assert urls.understand("postgresql://bob@db.example/ledger").url.password is None  # no word about the other URL
 
 
-def test_an_sqlite_url_stays_as_it_was_typed():
-    """Relative paths keep their meaning where they are printed, and carry no password."""
-    assert urls.without_password("sqlite:///folder/ledger.db") == "sqlite:///folder/ledger.db"
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:///folder/ledger.db", "sqlite:///{0}/folder/ledger.db"),
+        ("sqlite:///../ledger.db", "sqlite:///{1}/ledger.db"),
+        ("sqlite:////absolute/ledger.db", "sqlite:////absolute/ledger.db"),
+        ("sqlite:///~/ledger.db", "sqlite:///{2}/ledger.db"),
+    ],
+)
+def test_the_path_of_an_sqlite_ledger_is_shown_from_the_root(url, shown, tmp_path, monkeypatch):
+    """What is printed on a page, or in a command to copy, is used in other folders too."""
+    monkeypatch.chdir(tmp_path)
+    wanted = shown.format(tmp_path, tmp_path.parent, os.path.expanduser("~"))
+    assert urls.without_password(url) == wanted
+    assert urls.without_password(wanted) == wanted
 
 
 def test_a_wrong_password_is_told_without_any(postgres):

@@ -70,7 +70,7 @@ class Access:
                 "if all is right, move it to a new database with `pubpriv ledger export` and `pubpriv ledger restore`"
             )
 
-    def watch(self, ends: Mapping[str, bundle.End], witness: str | Path | None) -> None:
+    def watch(self, ends: Mapping[str, bundle.End], witness: Path | None) -> None:
         """Allow only reading of datasets that lack records of a witness with these ends; check the others from it."""
         self._lacking = {
             dataset: (

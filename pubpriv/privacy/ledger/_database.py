@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import sqlalchemy as sa
@@ -46,6 +45,14 @@ _QUIET = "ledger"
 logging.getLogger(f"sqlalchemy.engine.Engine.{_QUIET}").setLevel(logging.WARNING)
 """Keeps parameters and rows out of messages and of SQLAlchemy's log: an answer that could not be stored was not
 published."""
+
+_RELATIVE = "sqlite:///PATH is relative to the folder of the command, sqlite:////PATH is absolute"
+
+_NAME_THE_FIRST = (
+    f"give the URL of the ledger that has your datasets ({_RELATIVE}). The very first ledger is made by the first "
+    "`pubpriv budget set`; a second one for the same tables would allow their budgets to be spent twice"
+)
+"""What to do about a ledger that is not there. In most cases the ledger is elsewhere."""
 
 _TABLES_LOCK = 7_210_433_026
 _MIGRATION_LOCK = 7_210_433_027
@@ -129,9 +136,7 @@ def _revision(connection: sa.Connection, address: Address, create: bool) -> str 
     if not names and create:
         return None
     if not names:
-        raise InvalidInput(
-            f"no ledger in {where}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {quote(address.shown)}`"
-        )
+        raise InvalidInput(f"no ledger in {where}: {_NAME_THE_FIRST}")
     if not {"alembic_version", "datasets", "records"} <= names:
         raise InvalidInput(
             f"{where} is no ledger: it is the database of something else. A ledger has a database of its own"
@@ -176,10 +181,7 @@ def _sqlite_engine(address: Address, create: bool) -> sa.Engine:
     assert path is not None
     if not _has_content(path):
         if not create:
-            raise InvalidInput(
-                f"no ledger at {path}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger "
-                f"{quote(address.shown)}`"
-            )
+            raise InvalidInput(f"no ledger at {path}: {_NAME_THE_FIRST}")
         _make_file(path)
     _keep_to_owner(path)
     where, settings = sa.URL.create("sqlite", database=str(path)), {"timeout": _PATIENCE}
@@ -208,9 +210,16 @@ def _has_content(path: Path) -> bool:
 
 
 def _make_file(path: Path) -> None:
-    """An empty file that only its owner may read; SQLite gives its side files the same mode."""
+    """An empty file that only its owner may read; SQLite gives its side files the same mode.
+
+    A missing folder is not made: the URL is probably relative to another folder, or a disk is not there.
+    """
+    if not path.parent.exists():
+        raise InvalidInput(
+            f"no ledger is made at {path}, because there is no folder {path.parent}: correct the ledger's URL "
+            f"({_RELATIVE}), or make the folder first"
+        )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise Unavailable(f"the ledger {path} cannot be created: {error.strerror}") from None

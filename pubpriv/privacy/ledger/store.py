@@ -60,8 +60,8 @@ class Ledger:
             InvalidInput: not a ledger URL, no ledger there and `create` is false, or no export at `witness`.
             Unavailable: it cannot be read or written now.
         """
-        witness = witness or witness_of_environment()
-        ends = bundle.ends(Path(witness).expanduser()) if witness else {}
+        witness = Path(witness).expanduser().absolute() if witness else witness_of_environment()
+        ends = bundle.ends(witness) if witness else {}
         ledger = cls(connect(url, create))
         try:
             ledger._access.look_for_guards()

@@ -58,6 +58,11 @@ class Address:
         """Return whether `url`, from which this address was parsed, contains a password."""
         return self.url is not None and sa.make_url(url).password is not None
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the file of an SQLite ledger does not exist. Of a ledger on a server this is not known."""
+        return self.path is not None and not self.path.exists()
+
     def masked(self, text: str) -> str:
         """Return `text` with the password removed, wherever it was quoted."""
         password = self.url.password if self.url is not None else None
@@ -82,9 +87,11 @@ def understand(url: object) -> Address:
 
 
 def without_password(url: str) -> str:
-    """Return the URL in the form that may be shown, stored and passed on; this process remembers the password."""
-    address = understand(url)
-    return url if address.kind == "sqlite" else address.shown
+    """Return the URL in the form that may be shown, stored and passed on; this process remembers the password.
+
+    The path of an SQLite ledger becomes absolute: what is shown may be read, or used, in another folder.
+    """
+    return understand(url).shown
 
 
 def _refuse_settings(url: str) -> None:

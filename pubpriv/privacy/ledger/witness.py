@@ -9,9 +9,9 @@ VARIABLE = "PUBPRIV_LEDGER_WITNESS"
 
 
 def witness_of_environment() -> Path | None:
-    """Return the export named in the environment, or None."""
+    """Return the absolute path of the export named in the environment, or None."""
     file = os.environ.get(VARIABLE)
-    return Path(file).expanduser() if file else None
+    return Path(file).expanduser().absolute() if file else None
 
 
 def export_age() -> float | None:
