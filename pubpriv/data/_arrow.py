@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data._day_counts import in_days
+
 _HALVES, _EXACT_POWERS, _EXACT_WHOLE = 128, 22, 1 << 53
 """Bits of a decimal in two halves; powers of ten, and whole numbers, that are exact as floats."""
 
@@ -14,8 +16,8 @@ _UUID_TEXT = 36
 _UUID_PLACES = [place for place in range(_UUID_TEXT) if place not in (8, 13, 18, 23)]
 """Characters of a UUID in text, and the places of its digits; dashes are at the others."""
 
-_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-
+PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+"""How many of each unit of time a day has."""
 
 UNKNOWN_TYPE = (
     "has a column of a type that Arrow does not know, for example whole numbers of 128 bits: write the file without "
@@ -86,24 +88,47 @@ def numbers_of(array: Any) -> np.ndarray:
     """
     import pyarrow as pa
 
-    kind, parts = array.type, 1
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(array.type):
         return _of_decimals(array)
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
-    elif pa.types.is_date32(kind):
-        array = array.view(pa.int32())
-    elif is_read_as_number(kind) and not is_number(kind):
-        array, parts = array.view(pa.int64()), _PER_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
-    own = slice(array.offset, array.offset + len(array))
-    validity, values = array.buffers()
-    if values is None:  # nothing but nulls, or nothing at all
-        return np.full(len(array), np.nan)
-    numbers = np.frombuffer(values, array.type.to_pandas_dtype())[own].astype(np.float64, copy=False)
-    if parts > 1:
-        numbers = numbers / parts
+    numbers = counts_of(array) if is_number(array.type) else _days_of(array)
     # arrays read from Parquet files have a validity bitmap even if nothing is null
-    return numbers if validity is None or array.null_count == 0 else np.where(validity_of(array), numbers, np.nan)
+    missing = array.buffers()[0] is not None and array.null_count
+    numbers = numbers.astype(np.float64, copy=False)
+    return np.where(validity_of(array), numbers, np.nan) if missing else numbers
+
+
+def counts_of(array: Any) -> np.ndarray:
+    """Return the values of an Arrow array as they are stored, (length,): of times, whole numbers of their unit.
+
+    A null has any value. The result may be a view.
+
+    Args:
+        array: of integers, floats, dates, times or durations.
+    """
+    import pyarrow as pa
+
+    if not is_number(array.type):
+        array = array.view(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
+    held, kind = array.buffers()[1], array.type.to_pandas_dtype()
+    if held is None:  # nothing but nulls, or nothing at all
+        return np.zeros(len(array), kind)
+    return np.frombuffer(held, kind)[array.offset : array.offset + len(array)]
+
+
+def unit_of(kind: Any) -> str:
+    """Return the unit, a key of `PER_DAY`, in which an Arrow type counts days or times; of integers it is seconds."""
+    from pyarrow import types
+
+    if types.is_integer(kind):
+        return "s"
+    return "D" if types.is_date32(kind) else "ms" if types.is_date64(kind) else str(kind.unit)
+
+
+def _days_of(array: Any) -> np.ndarray:
+    """Dates, times and durations in days."""
+    return in_days(counts_of(array).astype(np.int64, copy=False), PER_DAY[unit_of(array.type)])
 
 
 def _of_decimals(array: Any) -> np.ndarray:

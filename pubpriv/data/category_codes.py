@@ -1,18 +1,18 @@
 """Turn a column of a file into category codes: indices in a public list. Never fails on a value."""
 
 import re
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pubpriv.data._arrow import distinct, is_bytes, of_each_value, validity_of
+from pubpriv.data._dates import NO_MONTH, months_of
 from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.errors import InvalidInput
 
-_UTC = (None, "UTC", "Etc/UTC", "+00:00", "Z")
-_FIRST_YEAR, _NO_MONTH = 1970, np.iinfo(np.int64).min
+_FIRST_YEAR = 1970
+_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 
 def check_kind(column: str, kind: Any, where: str) -> None:
@@ -21,7 +21,7 @@ def check_kind(column: str, kind: Any, where: str) -> None:
     Args:
         column: column of the groups, or `month(column)`.
         kind: its Arrow type.
-        where: name of the table in messages.
+        where: the table in messages.
 
     Raises:
         InvalidInput: it cannot.
@@ -34,11 +34,9 @@ def check_kind(column: str, kind: Any, where: str) -> None:
     if is_bytes(kind):
         return  # cells of a column without a type, as they are written
     if source != column:
-        if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz in _UTC):
+        if types.is_date(kind) or types.is_timestamp(kind):
             return
-        raise InvalidInput(
-            f"column {source!r} of {where} is {kind}: a month is taken of dates, or of times without a zone or in UTC"
-        )
+        raise InvalidInput(f"column {source!r} of {where} is {kind}: a month is taken of dates or times")
     texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     if texts or types.is_integer(kind) or types.is_boolean(kind):
         return
@@ -63,11 +61,11 @@ def _codes_of_values(array: Any, by: ByCategory) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if is_bytes(array.type):
-        return _codes_of_cells(array, by)
     if by.by_month:
         wanted = pa.array([_month_number(value) for value in by.values], pa.int64())
-        texts = pa.array(_months_of(array), pa.int64())
+        texts = pa.array(months_of(array), pa.int64())
+    elif is_bytes(array.type):
+        return _codes_of_cells(array, by)
     else:
         wanted = pa.array([_as_kind(value, array.type) for value in by.values], pa.large_string())
         texts = array.cast(pa.large_string(), safe=False)
@@ -81,8 +79,6 @@ def _codes_of_cells(array: Any, by: ByCategory) -> np.ndarray:
     cells = array.dictionary_encode()
     known = {value: float(place) for place, value in enumerate(by.values)}
     texts = _decoded(cells.dictionary)
-    if by.by_month:
-        texts = [next(iter(months_in([text])), "") for text in texts]
     codes = np.array([*(known.get(text, np.nan) for text in texts), np.nan])
     places = np.frombuffer(cells.indices.buffers()[1], np.int32)[cells.indices.offset :][: len(cells)]
     return codes[np.where(validity_of(cells.indices), places, len(texts))]
@@ -92,15 +88,14 @@ def texts_of(array: Any, by_month: bool) -> set[str]:
     """Return the distinct categories of a public column, as texts."""
     import pyarrow as pa
 
+    if by_month:
+        months = (str(np.datetime64(int(month), "M")) for month in np.unique(months_of(array)) if month != NO_MONTH)
+        return {month for month in months if _MONTH.fullmatch(month)}  # others are beyond the calendar
     if pa.types.is_dictionary(array.type):
         array = distinct(array)[0]
     if is_bytes(array.type):
-        texts = set(_decoded(array.unique().drop_null()))
-        return months_in(texts) if by_month else texts - {""}
-    if not by_month:
-        return {text for text in array.cast(pa.string()).unique().to_pylist() if text}
-    months = np.unique(_months_of(array))
-    return {str(np.datetime64(int(month), "M")) for month in months if month != _NO_MONTH}
+        return {*_decoded(array.unique().drop_null())} - {""}
+    return {text for text in array.cast(pa.string()).unique().to_pylist() if text}
 
 
 def _decoded(cells: Any) -> list[str]:
@@ -108,31 +103,11 @@ def _decoded(cells: Any) -> list[str]:
     return [cell.decode(errors="replace") for cell in cells.to_pylist()]
 
 
-def months_in(texts: Iterable[str]) -> set[str]:
-    """Return the months of dates written as 2026-11-30, with or without a time; other texts are left out."""
-    return {match[0] for text in texts if (match := re.match(r"[0-9]{4}-(0[1-9]|1[0-2])(?=-)", text))}
-
-
 def _as_kind(value: str, kind: Any) -> str:
     """Spell a category as Arrow does: `False` in a CSV file is `false`."""
     import pyarrow as pa
 
     return value.lower() if pa.types.is_boolean(kind) else value
-
-
-def _months_of(array: Any) -> np.ndarray:
-    """Months since January 1970, int64; null gives a number that is no month."""
-    import pyarrow as pa
-
-    kind = array.type
-    unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
-    width = np.int32 if pa.types.is_date32(kind) else np.int64
-    values = array.buffers()[1]
-    if values is None:
-        return np.full(len(array), _NO_MONTH)
-    numbers = np.frombuffer(values, width)[array.offset : array.offset + len(array)].astype(np.int64)
-    months = numbers.view(f"datetime64[{unit}]").astype("datetime64[M]").astype(np.int64)
-    return np.where(validity_of(array), months, _NO_MONTH)
 
 
 def _month_number(value: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from pubpriv.common.tables import canonical, is_in_memory
 from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow
 from pubpriv.data.categories import ByCategory, source_of_groups
-from pubpriv.data.category_codes import check_kind, months_in, texts_of
+from pubpriv.data.category_codes import check_kind, texts_of
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.formats.pandas_columns import column_of
 from pubpriv.errors import InvalidInput
@@ -60,12 +60,12 @@ def _of_file(file: PublicFile, column: str) -> set[str]:
 def _of_csv(content: bytes, column: str) -> set[str]:
     """Categories in a CSV file, as they are written: 05 is not 5."""
     import pandas as pd
+    import pyarrow as pa
 
     frame = pd.read_csv(BytesIO(content), dtype=str)
     name = source_of_groups(column)
     _check_there(name, list(frame.columns))
-    texts = set(frame[name].dropna())
-    return texts if name == column else months_in(texts)
+    return _of_array(pa.array([text.encode() for text in frame[name].dropna()], pa.binary()), column)
 
 
 def _of_array(array: Any, column: str) -> set[str]:
