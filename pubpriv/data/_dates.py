@@ -19,9 +19,12 @@ from pubpriv.errors import InvalidInput
 NO_MONTH = NO_DAY
 """Stands for the month of a cell without a date."""
 
+_SECONDS = 32
+"""Fewest bits of an integer that can be seconds since 1970: with 16 they end on its first morning."""
+
 
 def check_dates(name: str, kind: Any, where: str) -> None:
-    """Refuse a date column whose type is not a date, a time or an integer.
+    """Refuse a date column whose type is not a date, a time or an integer that can be seconds.
 
     Args:
         name: of the column.
@@ -34,10 +37,12 @@ def check_dates(name: str, kind: Any, where: str) -> None:
     from pyarrow import types
 
     kind = kind.value_type if types.is_dictionary(kind) else kind
-    if not (types.is_date(kind) or types.is_timestamp(kind) or types.is_integer(kind) or is_bytes(kind)):
+    short = types.is_integer(kind) and kind.bit_width < _SECONDS
+    if short or not (types.is_date(kind) or types.is_timestamp(kind) or types.is_integer(kind) or is_bytes(kind)):
+        years = f", and {kind} has no room for these, as for years: write dates" if short else ""
         raise InvalidInput(
-            f"column {name!r} of the private table {where} is {kind}: the period of a row is read from "
-            "dates, times, or whole seconds since 1970"
+            f"column {name!r} of the private table {where} is {kind}: the period of a row is read from dates, times, "
+            f"or whole seconds since 1970{years}"
         )
 
 

@@ -52,14 +52,16 @@ def test_cells_without_types_say_when_as_typed_ones_do():
     second = 1_790_899_200  # the second of October 2026
     within = [b"2026-10-31", b" 2026-10-01T00:00:00Z ", b"%d" % second, b" +%d " % second]
     without = [b"2026-11-01", b"20728", b"%d.5" % second, b"true", b"inf", b"", b"2026-10", b"\xff", b"9" * 400, None]
-    assert in_span(pa.array(within, pa.binary()), OCTOBER).tolist() == [True] * 4
+    within += [b"2026-10-31T23:59:59,9999999999999", b"2026-09-30T24:00", b"2026-11-01 00:59+01", b"20261031T235959"]
+    without += [b"2026-10-31 24:00", b"2026-10-01T00:59+01", b"20261031"]
+    assert in_span(pa.array(within, pa.binary()), OCTOBER).tolist() == [True] * len(within)
     assert in_span(pa.array(without, pa.binary()), OCTOBER).tolist() == [False] * len(without)
     assert in_span(pa.array([second], pa.int64()), OCTOBER).tolist() == [True]
-    assert in_span(pa.array([*without, *within], pa.binary()).slice(9, 2), OCTOBER).tolist() == [False, True]
+    assert in_span(pa.array([*without, *within], pa.binary()).slice(12, 2), OCTOBER).tolist() == [False, True]
     assert in_span(pa.array([b"true", b"1", b"0"], pa.binary()), Span.of("1970-01")).tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize("kind", [pa.float64(), pa.string(), pa.time32("s"), pa.bool_()])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.string(), pa.time32("s"), pa.bool_(), pa.int16()])
 def test_what_does_not_say_when_is_refused(tmp_path, kind):
     """With the column's name, before anything is spent."""
     table = pa.table({"x": [1.0], "seen": pa.nulls(1, kind)})
