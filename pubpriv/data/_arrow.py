@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data._day_counts import in_days
+from pubpriv.data._day_counts import endless, in_days
 
 _HALVES, _EXACT_POWERS, _EXACT_WHOLE = 128, 22, 1 << 53
 """Bits of a decimal in two halves; powers of ten, and whole numbers, that are exact as floats."""
@@ -127,8 +127,12 @@ def unit_of(kind: Any) -> str:
 
 
 def _days_of(array: Any) -> np.ndarray:
-    """Dates, times and durations in days."""
-    return in_days(counts_of(array).astype(np.int64, copy=False), PER_DAY[unit_of(array.type)])
+    """Dates, times and durations in days; what databases write for infinite dates and times is infinite."""
+    from pyarrow import types
+
+    counts = counts_of(array)
+    days = in_days(counts.astype(np.int64, copy=False), PER_DAY[unit_of(array.type)])
+    return days if types.is_duration(array.type) else np.where(endless(counts), np.copysign(np.inf, days), days)
 
 
 def _of_decimals(array: Any) -> np.ndarray:

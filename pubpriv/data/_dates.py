@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pubpriv.common.periods import Span
-from pubpriv.data._arrow import PER_DAY, counts_of, is_bytes, of_each_value, unit_of, validity_of
-from pubpriv.data._day_counts import NO_DAY, floored
+from pubpriv.data._arrow import PER_DAY, counts_of, is_bytes, is_number, of_each_value, unit_of, validity_of
+from pubpriv.data._day_counts import NO_DAY, endless, floored
 from pubpriv.data.formats.cells import whole_days_in
 from pubpriv.errors import InvalidInput
 
@@ -75,5 +75,7 @@ def _days_of_values(array: Any, *, seconds: bool = True) -> np.ndarray:
     """
     if is_bytes(array.type):
         return whole_days_in(array, seconds=seconds)
-    days = floored(counts_of(array), PER_DAY[unit_of(array.type)])
-    return np.where(validity_of(array), days, NO_DAY)
+    counts, there = counts_of(array), validity_of(array)
+    if not is_number(array.type):
+        there = there & ~endless(counts)
+    return np.where(there, floored(counts, PER_DAY[unit_of(array.type)]), NO_DAY)

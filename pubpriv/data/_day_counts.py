@@ -19,6 +19,17 @@ def floored(counts: np.ndarray, per_day: int) -> np.ndarray:
     return np.asarray(counts // counts.dtype.type(per_day), np.int64)
 
 
+def endless(counts: np.ndarray) -> np.ndarray:
+    """Mark the largest and the smallest integers, bool (length,): databases write infinite dates and times so.
+
+    Args:
+        counts: dates or times as their type stores them. DuckDB writes `-infinity` as the negative of the largest
+            integer, PostgreSQL as the smallest one.
+    """
+    largest = np.iinfo(counts.dtype).max
+    return np.asarray((counts == largest) | (counts <= -largest))
+
+
 def in_days(counts: np.ndarray, per_day: int) -> np.ndarray:
     """Return times as days: the floats that are nearest to `counts / per_day`, so every unit gives one number.
 

@@ -25,6 +25,7 @@ from pubpriv.data._arrow import (
 )
 from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow, unreadable
 from pubpriv.data.columns import Column, meant, parse_columns, sources_of
+from pubpriv.data.formats._parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.formats.pandas_columns import are_numbers, column_of, is_untyped
@@ -190,9 +191,12 @@ def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
     import pyarrow as pa
 
     try:
+        wrapping = times_that_wrap(source, source.schema.names) if is_dataset(source) else []
         table = source.to_table(use_threads=False) if is_dataset(source) else pa.table(source)
     except Exception as error:
         raise InvalidInput(f"the public table in memory cannot be read: {' '.join(str(error).split())}") from error
+    if wrapping:
+        raise InvalidInput(f"column {wrapping[0]!r} of the public table in memory {TIMES_WRAP}")
     return _of_arrow_table(table)
 
 

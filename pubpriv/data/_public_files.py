@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pubpriv.common.tables import advice_on, is_url, kind_of
+from pubpriv.data.formats._parquet import read_all
 from pubpriv.data.stores import public_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
@@ -63,9 +64,8 @@ def read_arrow(file: PublicFile) -> Any:
     a busy machine a process that had finished its work once ended by SIGABRT.
     """
     import pyarrow as pa
-    import pyarrow.parquet
 
-    content = pa.BufferReader(file.content)
     if file.kind == "Feather":
+        content = pa.BufferReader(file.content)
         return pa.ipc.open_file(content, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
-    return pyarrow.parquet.ParquetFile(content).read(use_threads=False)
+    return read_all(file.content)

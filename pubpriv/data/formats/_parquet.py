@@ -1,8 +1,18 @@
-"""Parquet files. From the footer only schema and row counts are used, not statistics or key-value metadata."""
+"""Parquet files. From the footer only schema and row counts are used, not statistics or key-value metadata.
 
-from collections.abc import Iterator, Sequence
+Times in INT96, as Spark, Hive and Impala write them, hold a day and its nanoseconds. They are read in microseconds, as
+Spark reads them: 64 bits of nanoseconds end in the year 2262, and Arrow lets later times wrap to earlier centuries.
+Times beyond 64 bits of microseconds become the largest or smallest one, which is an infinite cell.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from pubpriv.data._arrow import counts_of, validity_of
 from pubpriv.data.formats._layout import BATCH, Look, Piece
 from pubpriv.data.stores import locate
 from pubpriv.errors import InvalidInput
@@ -10,14 +20,17 @@ from pubpriv.errors import InvalidInput
 _READ = 1 << 20
 """Bytes of a column that are fetched at a time: a few pages on a disk, a request to an object store."""
 
+_PRECISE, _WIDE = "us", "ms"
+"""Units in which times in INT96 are read: milliseconds hold every day that INT96 does."""
+
+_LAST = np.iinfo(np.int64).max
+
 
 def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
     """Read the footer; its row groups are the pieces."""
-    import pyarrow.parquet
-
     filesystem, inner = locate(path)
     with filesystem.open_input_file(inner) as handle:
-        file = pyarrow.parquet.ParquetFile(handle)
+        file = _opened(handle, _PRECISE)
         meta = file.metadata
         pieces = tuple(Piece(i, meta.row_group(i).num_rows) for i in range(meta.num_row_groups))
         return Look(file.schema_arrow, pieces)
@@ -29,12 +42,125 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
     Raises:
         InvalidInput: the row group has another number of rows now.
     """
-    import pyarrow.parquet
-
     filesystem, inner = locate(path)
-    with filesystem.open_input_file(inner) as handle:
-        # read while decoding: otherwise Arrow fetches a whole row group first, however long it is
-        file = pyarrow.parquet.ParquetFile(handle, memory_map=False, pre_buffer=False, buffer_size=_READ)
+    with ExitStack() as handles:
+
+        def opened(unit: str) -> Any:
+            handle = handles.enter_context(filesystem.open_input_file(inner))
+            # read while decoding: otherwise Arrow fetches a whole row group first, however long it is
+            return _opened(handle, unit, memory_map=False, pre_buffer=False, buffer_size=_READ)
+
+        file = opened(_PRECISE)
         if file.metadata.row_group(piece.number).num_rows != piece.rows:
             raise InvalidInput("the private table was replaced while it was read")
-        yield from file.iter_batches(BATCH, row_groups=[piece.number], columns=list(columns), use_threads=False)
+        yield from _batches(file, partial(opened, _WIDE), columns, [piece.number])
+
+
+def read_all(content: bytes) -> Any:
+    """Read a public file into an Arrow table, in this thread."""
+    import pyarrow as pa
+
+    file = _opened(pa.BufferReader(content), _PRECISE)
+    names, groups = file.schema_arrow.names, [*range(file.metadata.num_row_groups)]
+    if not times_in_int96(file.schema, names):
+        return file.read(use_threads=False)
+    wide = partial(_opened, pa.BufferReader(content), _WIDE)
+    return pa.Table.from_batches(_batches(file, wide, names, groups), file.schema_arrow)
+
+
+def times_in_int96(schema: Any, names: Sequence[str]) -> list[str]:
+    """Return the columns among `names` that a Parquet schema has once, as times in INT96."""
+    paths = [schema.column(i).path for i in range(len(schema))]
+    kinds = [schema.column(i).physical_type for i in range(len(schema))]
+    return [
+        path
+        for path, kind in zip(paths, kinds, strict=True)
+        if kind == "INT96" and path in names and paths.count(path) == 1
+    ]
+
+
+def times_that_wrap(dataset: Any, columns: Collection[str]) -> list[str]:
+    """Return the columns of a dataset of PyArrow that are times in INT96, and that it reads in nanoseconds.
+
+    Opens the footers of the dataset's files if it has a column of times in nanoseconds.
+    """
+    from pyarrow import types
+
+    of_type = {field.name for field in dataset.schema if types.is_timestamp(field.type) and field.type.unit == "ns"}
+    times = sorted(of_type.intersection(columns))
+    for part in dataset.get_fragments() if times else ():
+        how = getattr(getattr(part, "format", None), "read_options", None)
+        if getattr(how, "coerce_int96_timestamp_unit", "") == "ns":  # Parquet's format alone has it
+            found = times_in_int96(part.metadata.schema, times)
+            if found:
+                return found
+    return []
+
+
+TIMES_WRAP = (
+    "holds its times in INT96, as Spark, Hive and Impala write them, and those after 2262 would wrap: name its folder, "
+    'or make the dataset with ParquetReadOptions(coerce_int96_timestamp_unit="us"), which are read_options of '
+    "PyArrow's ParquetFileFormat, and parquet_read_options of deltalake's to_pyarrow_dataset"
+)
+"""What is wrong with a dataset with such a column, for messages."""
+
+
+def _opened(handle: Any, unit: str, **how: Any) -> Any:
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetFile(handle, coerce_int96_timestamp_unit=unit, **how)
+
+
+def _batches(file: Any, wide: Callable[[], Any], columns: Sequence[str], groups: list[int]) -> Iterator[Any]:
+    """Record batches of some columns and row groups.
+
+    Args:
+        file: the file, times in INT96 in microseconds.
+        wide: opens it with these in milliseconds.
+        columns: names of columns.
+        groups: numbers of row groups.
+    """
+    precise = file.iter_batches(BATCH, row_groups=groups, columns=list(columns), use_threads=False)
+    times = times_in_int96(file.schema, columns)
+    if not times:
+        yield from precise
+        return
+    far = _Rows(wide().iter_batches(BATCH, row_groups=groups, columns=times, use_threads=False))
+    for batch in precise:
+        found, held = far.next(batch.num_rows), batch
+        for name in times:
+            place = held.schema.get_field_index(name)
+            held = held.set_column(place, held.schema.field(place), _held(held.column(place), found.column(name)))
+        yield held
+
+
+class _Rows:
+    """Rows of record batches, as many at a time as another reader has: long texts make its batches shorter.
+
+    Args:
+        batches: record batches.
+    """
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches: list[Any] = []
+        self._coming = batches
+
+    def next(self, rows: int) -> Any:
+        """Return the next rows, an Arrow table."""
+        import pyarrow as pa
+
+        while sum(batch.num_rows for batch in self._batches) < rows:
+            self._batches.append(next(self._coming))
+        kept = pa.Table.from_batches(self._batches)
+        self._batches = kept.slice(rows).to_batches()
+        return kept.slice(0, rows)
+
+
+def _held(precise: Any, wide: Any) -> Any:
+    """Times in microseconds; those that wrapped, as their milliseconds show, are the largest or smallest one."""
+    import pyarrow as pa
+
+    counts = counts_of(precise)
+    far = np.concatenate([np.empty(0, np.int64), *map(counts_of, wide.chunks)])
+    counts = np.where(far > _LAST // 1000, _LAST, np.where(far < -(_LAST // 1000), -_LAST, counts))
+    return pa.array(counts, mask=~validity_of(precise)).view(precise.type)

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 from pubpriv.common.tables import IN_MEMORY
 from pubpriv.data._arrow import is_dataset, is_polars
 from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.formats._parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.data.formats.pandas_columns import column_of, is_untyped
 from pubpriv.errors import InvalidInput
 
@@ -72,7 +73,9 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
             '"-", always the same one: PrivateTable.open(frame, columns, name="patients")'
         )
     table, read, kind = None, _columns.get(name, frozenset()).union(columns), ""
+    wrapping: list[str] = []
     try:
+        wrapping = times_that_wrap(frame, read) if is_dataset(frame) else []
         table = _of_pandas(frame, read) if ours else _of_arrow(frame, read)
     except Exception as error:  # the cause may quote a cell, so it ends here; its class is that of a state
         kind = type(error).__name__
@@ -81,6 +84,8 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
             f"the private table {name!r} in memory cannot be read: the connection of this relation has a result that "
             "was not read to its end. Fetch all of it, or make the relation from a connection of its own, cursor()"
         )
+    if wrapping:
+        raise InvalidInput(f"column {wrapping[0]!r} of the private table {name!r} in memory {TIMES_WRAP}")
     if table is None:
         raise InvalidInput(
             f"the private table {name!r} in memory has columns that Arrow has no types for: give each column one type"
