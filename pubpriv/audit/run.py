@@ -7,6 +7,7 @@ from pubpriv.audit import (
     _canary,
     _door,
     _files,
+    _lines,
     _malformed,
     _names,
     _noise_law,
@@ -39,6 +40,7 @@ class _Check:
 _CHECKS = (
     _Check("sensitivity", "looking for neighbours further apart than declared", _sensitivity.findings),
     _Check("files", "replacing records at the edges of files, row groups and blocks", _files.findings),
+    _Check("lines", "putting any bytes into lines of CSV files", _lines.findings),
     _Check("persons", "replacing all rows of a person", _persons.findings),
     _Check("periods", "changing the date of a row", _periods.findings),
     _Check("malformed", "asking malformed questions", _malformed.findings),

@@ -182,7 +182,7 @@ class _Cells:
         quotes = lines == _QUOTE
         if quotes.any():
             odd = np.cumsum(quotes, dtype=np.uint8) % 2 == 1  # odd number of quotes so far: inside quotes
-            before = np.concatenate([[False], odd[feeds[:-1]]])
+            before = _before_lines(odd, feeds)
             paired = odd[feeds] == before
             outside = odd[commas] == before[own]
             commas, own = commas[outside], own[outside]
@@ -213,3 +213,13 @@ class _Cells:
         marked = np.zeros(self.rows, bool)
         marked[self._sound] = quoted
         return pc.if_else(pa.array(marked), pc.replace_substring(cells, b'""', b'"'), cells)
+
+
+def _before_lines(odd: np.ndarray, feeds: np.ndarray) -> np.ndarray:
+    """Whether the number of quotes before each line is odd, (lines,), so that its own quotes begin anew.
+
+    Args:
+        odd: whether that number is odd up to each byte.
+        feeds: positions of the line feeds.
+    """
+    return np.concatenate([[False], odd[feeds[:-1]]])
