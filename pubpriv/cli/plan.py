@@ -148,6 +148,7 @@ def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | 
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
     from pubpriv.estimators.planning import Size
+    from pubpriv.estimators.public_rows import usable
 
     if known.public is None:
         if rows is None or dims is None:
@@ -158,7 +159,7 @@ def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | 
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(known.public, known.ledger, known.private)
-    return PublicTable.open(known.public, known.columns)
+    return usable(PublicTable.open(known.public, known.columns))
 
 
 def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | None) -> "Size":

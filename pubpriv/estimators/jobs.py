@@ -18,7 +18,7 @@ from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
 from pubpriv.estimators.groups.plan import parts_of
-from pubpriv.estimators.public_rows import check_public
+from pubpriv.estimators.public_rows import check_public, usable
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.ledger.unit import check_unit
@@ -305,7 +305,7 @@ def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[
     rows: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
     if job.columns is None and {*ids} & {*rows.columns}:
         rows = rows.select([name for name in rows.columns if name not in ids])
-    return rows if validation is None else runner(validation.public, Place(), rows)
+    return usable(rows if validation is None else runner(validation.public, Place(), rows))
 
 
 def check_public_file(path: str, ledger: str | None, private: str | None = None) -> None:

@@ -3,11 +3,17 @@
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 
 NO_PUBLIC = "no-public"
 """Name of the method of a mean and of a Gaussian that works without public rows."""
+
+SMALLEST_UNIT, LARGEST_UNIT = 1e-60, 1e60
+"""Least spread and largest value of a column: the error of a covariance is computed from fourth powers, and numbers
+hold those up to 1e308."""
 
 
 def public_rows(
@@ -22,11 +28,49 @@ def public_rows(
         without: methods that work without public rows.
 
     Raises:
-        InvalidInput: the method would not use the rows, or needs some and has none, or the rows cannot be read.
+        InvalidInput: the method would not use the rows, or needs some and has none, or the rows cannot be read, or are
+            in units that numbers do not hold.
     """
     rows = PublicTable.none(columns) if public is None else PublicTable.open(public, list(columns))
     check_public(bool(len(rows.rows)), method, without)
+    return usable(rows)
+
+
+def usable(rows: PublicTable) -> PublicTable:
+    """Return public rows that every method can compute with.
+
+    Raises:
+        InvalidInput: a column is in units so large or small that its variance, or the error of that, is no number.
+    """
+    if not len(rows.rows):
+        return rows
+    low, high = rows.rows.min(axis=0), rows.rows.max(axis=0)
+    for name, least, most in zip(rows.columns, low.tolist(), high.tolist(), strict=True):
+        furthest = max(abs(least), abs(most))
+        if furthest > LARGEST_UNIT:
+            raise InvalidInput(
+                f"the public values of column {name} reach {furthest:.2g}, too large for a covariance: give both "
+                f"tables in other units, in which all values are below {LARGEST_UNIT:g}"
+            )
+        if 0 < most - least < SMALLEST_UNIT:
+            raise InvalidInput(
+                f"the public values of column {name} differ by {most - least:.2g} at most, too small for a covariance: "
+                f"give both tables in other units, in which they differ by more than {SMALLEST_UNIT:g}"
+            )
     return rows
+
+
+def check_unit(value: float, what: str) -> None:
+    """Refuse a standard deviation given by the user that no column in such units has.
+
+    Raises:
+        InvalidInput: it is not between the limits.
+    """
+    if not SMALLEST_UNIT <= value <= LARGEST_UNIT:
+        raise InvalidInput(
+            f"{what} must be between {SMALLEST_UNIT:g} and {LARGEST_UNIT:g}, not {np.format_float_scientific(value, 2)}"
+            ": use other units"
+        )
 
 
 def check_public(given: bool, method: str, without: Collection[str]) -> None:

@@ -30,6 +30,7 @@ from pubpriv.estimators.gaussian._preconditioner import (
     check_rows,
     precondition,
 )
+from pubpriv.estimators.public_rows import check_unit
 from pubpriv.estimators.steps import step
 
 _MOSTLY = 0.75
@@ -222,6 +223,8 @@ def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str,
         numbers = {"": math.nan}
     if not all(0 < value < math.inf for value in numbers.values()):
         raise InvalidInput("a scale must be a positive number: about one standard deviation of its column")
+    for name, value in numbers.items():
+        check_unit(value, f"the scale of {name}")
     return numbers
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
+from pubpriv.errors import NoAnswer
 from pubpriv.estimators._whole_rows import SURELY, left_out
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import LEFT_OUT, Fitted, Measured
@@ -104,6 +105,20 @@ class GaussianResult:
     facts: dict[str, Any]
     warnings: list[str]
     beyond: tuple[float, float] | None = None
+
+
+def check_held(fitted: Fitted, *errors: np.ndarray) -> None:
+    """Refuse an estimate that is beyond what numbers hold; its units were small enough where the rounds began.
+
+    Raises:
+        NoAnswer: the rounds followed rows, or noise, that far.
+    """
+    numbers = np.array(fitted.mean), np.array(fitted.covariance), *errors
+    if not all(np.isfinite(each).all() for each in numbers):
+        raise NoAnswer(
+            "no answer: the private rows lie so much further out than the public ones that their covariance is beyond "
+            "what numbers hold. Are both tables in the same units? The questions of this run are paid for"
+        )
 
 
 def debiased(

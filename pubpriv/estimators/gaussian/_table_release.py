@@ -19,7 +19,7 @@ from pubpriv.estimators.gaussian._long_columns import squares_beyond
 from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._results import SURER, standard_errors
+from pubpriv.estimators.gaussian._results import SURER, check_held, standard_errors
 from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import Cut, Fourths, Histogram
 from pubpriv.estimators.gaussian._table_moments import (
@@ -204,6 +204,7 @@ class _Core:
         return cls(mean, around + np.outer(mean, mean), mean, around, measured, pooled, tail)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # refused by check_held
 def _read(known: Known, moments: ShellMoments) -> Table:
     """Compute mean and covariance from a release in shells."""
     frame, where = known.frame, known.where
@@ -240,6 +241,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         if core.tail is not None:
             around = colour @ core.around @ colour.T
             errors, seldom = core.tail.added(errors, around), core.tail.seldom * np.diag(around)
+    check_held(fitted, *errors["mean"].values(), *errors["covariance"].values())
     ends = (*where.edges, where.radii[-1])
     beyond = outside.tail.beyond
     return Table(

@@ -39,7 +39,7 @@ from pubpriv.estimators.gaussian._reference import (
     algorithm_2,
     bound,
 )
-from pubpriv.estimators.gaussian._results import GaussianResult, debiased
+from pubpriv.estimators.gaussian._results import GaussianResult, check_held, debiased
 from pubpriv.estimators.gaussian._table_driver import estimate_table
 from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.groups.driver import estimate_groups
@@ -178,6 +178,7 @@ def whole_gaussian(
     return _estimate(outcome, curator, rows, method, target)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # refused by check_held
 def _learner(
     run: Execution, rows: PublicTable, preconditioner: Preconditioner, purse: Purse, force: bool
 ) -> GaussianResult:
@@ -263,6 +264,7 @@ class _SettledGaussian:
         """Settle the numbers of an outcome, with errors as wide as the unit of privacy makes them."""
         errors = size.widened(outcome.errors)
         mean, covariance = (errors[part] for part in ("mean", "covariance"))
+        check_held(outcome.fitted, *mean.values(), *covariance.values())
         return cls(
             outcome.fitted,
             tuple(tuple(values.tolist()) for values in mean.values()),

@@ -11,6 +11,7 @@ import numpy as np
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.public_rows import check_unit
 
 _ACCEPTED = '"auto", "identity", "unknown" or a symmetric positive definite (d, d) array'
 
@@ -118,6 +119,8 @@ def _checked(covariance: Any, d: int) -> np.ndarray:
     if (np.diag(sigma) <= 0).any():
         raise InvalidInput("the known covariance is not positive definite: a variance on its diagonal is not positive")
     scale = np.sqrt(np.diag(sigma))
+    for value in (scale.min(), scale.max()):
+        check_unit(float(value), "the square root of a variance of the known covariance")
     if (np.abs(sigma - sigma.T) > 1e-9 * np.outer(scale, scale)).any():
         raise InvalidInput("the known covariance is not symmetric")
     return (sigma + sigma.T) / 2

@@ -181,11 +181,11 @@ def checked_mean(
         raise InvalidInput(f"method must be one of {', '.join(_METHODS)}, not {method!r}")
     check_rounds(method, rounds, ball)
     check_dimension(method, len(columns))
-    rows = PublicTable.open(public, list(columns))
-    mean, known = _public_mean(rows), KnownCovariance.of(covariance, len(rows.columns))
+    rows = public_rows(public, columns, method)
+    known = KnownCovariance.of(covariance, len(rows.columns))
     if not force:
         check_covariance(rows, known)
-    return rows, known, Options.of(mean, rounds, ball)
+    return rows, known, Options.of(tuple(rows.rows.mean(axis=0).tolist()), rounds, ball)
 
 
 def check_rounds(method: str, rounds: int, ball: Any = None) -> None:
@@ -238,20 +238,6 @@ def _with_unknown_covariance(
         target=both.target,
     )
     return mean, both.covariance
-
-
-def _public_mean(rows: PublicTable) -> tuple[float, ...]:
-    """Mean of the public rows, (d,).
-
-    Raises:
-        InvalidInput: the values are too large to be added.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = rows.rows.mean(axis=0)
-    wild = [name for name, value in zip(rows.columns, mean, strict=True) if not math.isfinite(value)]
-    if wild:
-        raise InvalidInput(f"the public values of {', '.join(wild)} are too large for a mean: use other units")
-    return tuple(mean.tolist())
 
 
 _METHODS = dict(zip(MeanSettings.methods, (two_step, clip_and_noise, coinpress, hypotheses), strict=True))
