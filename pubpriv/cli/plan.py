@@ -104,7 +104,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if known.public is None and not estimator.needs_public(settings):
             opened: PublicTable | Size = _no_public(public_rows, dims, known.columns)
         else:
-            opened = _public(known, public_rows, dims)
+            opened = _public(known, public_rows, dims, estimator.one_law)
         by_column = by_column_options(estimator, given)
         if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
@@ -115,7 +115,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
             raise InvalidInput("--persons N is for tables whose unit is a person: leave out --rows and --private")
         else:
             case, count = _persons(case, persons, rows_per_person, sizes)
-        _show(estimator.name, case, count, budget, error, as_json, outlook)
+        _show(estimator.name, case, count, budget, error, as_json, outlook, getattr(opened, "notes", ()))
 
     return plan
 
@@ -143,7 +143,7 @@ for each in ESTIMATORS:
     app.command(each.name, help=each.plan_help)(with_settings(_plan(each), each, planned=True))
 
 
-def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | Size":
+def _public(known: Known, rows: int | None, dims: int | None, one_law: bool) -> "PublicTable | Size":
     """Open the public table, or return its size."""
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
@@ -159,7 +159,7 @@ def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | 
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(known.public, known.ledger, known.private)
-    return usable(PublicTable.open(known.public, known.columns))
+    return usable(PublicTable.open(known.public, known.columns), one_law)
 
 
 def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | None) -> "Size":
@@ -204,6 +204,7 @@ def _show(
     error: float | None,
     as_json: bool,
     outlook: "PeriodOutlook | None",
+    on_public: tuple[str, ...],
 ) -> None:
     from pubpriv.estimators.period_case import PeriodCase
     from pubpriv.estimators.person_case import PersonCase
@@ -213,6 +214,7 @@ def _show(
 
     asked = case if outlook is None else PeriodCase(case, outlook.period)
     plan = make_plan(asked, rows, parse_budget(budget), error)
+    plan = replace(plan, notes=(*on_public, *plan.notes))
     if as_json:
         out(json.dumps(with_outlook({"plan": name, **plan.to_json()}, outlook)))
         return

@@ -329,6 +329,8 @@ class PublicTable:
         sha256: hash of the columns and the bits of the rows.
         dropped: number of rows left out because a mapped cell was null or not finite.
         source: canonical name of the file, folder or glob that they were read from; None: rows from memory.
+        given_sha256: hash of the table before rows were left out by `without`; `sha256` if none were.
+        notes: why rows were left out, for the reader.
 
     Example:
         >>> import pubpriv as pp
@@ -337,7 +339,15 @@ class PublicTable:
         (100, 2)
     """
 
-    def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0, source: str | None = None) -> None:
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        rows: np.ndarray,
+        dropped: int = 0,
+        source: str | None = None,
+        given_sha256: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
         self.columns = columns
         self.source = None if source is None else canonical(source)
         self.rows = np.ascontiguousarray(rows, dtype=np.float64)
@@ -346,6 +356,8 @@ class PublicTable:
         digest = hashlib.sha256("\x1f".join(columns).encode() + b"\x1e" + repr(self.rows.shape).encode())
         digest.update(self.rows.tobytes())
         self.sha256 = digest.hexdigest()
+        self.given_sha256 = given_sha256 or self.sha256
+        self.notes = notes
 
     @classmethod
     def none(cls, columns: list[str] | tuple[str, ...]) -> "PublicTable":
@@ -376,6 +388,11 @@ class PublicTable:
             chosen = [self.columns.index(name) for name in columns]
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
         return PublicTable(*select_rows(self.rows, self.columns, columns), self.source)
+
+    def without(self, out: np.ndarray, notes: tuple[str, ...]) -> "PublicTable":
+        """Return the table without the rows `out` (m,), booleans, and with `notes` that say why."""
+        kept = self.rows[~np.asarray(out)]
+        return PublicTable(self.columns, kept, self.dropped, self.source, self.given_sha256, (*self.notes, *notes))
 
 
 def source_of(public: Any) -> str | None:

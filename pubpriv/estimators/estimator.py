@@ -85,6 +85,7 @@ class Estimator:
         checks: made before anything is spent.
         trials: runs that an audit records, one for each branch of the driver.
         without_public: names of the methods that work without public rows.
+        one_law: whether it takes all rows to be of one law; see `usable`.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Estimator:
     checks: Checks
     trials: tuple[Trial, ...] = field(default=(Trial(),), hash=False)  # settings may hold mappings
     without_public: tuple[str, ...] = ()
+    one_law: bool = True
 
     def needs_public(self, settings: Settings) -> bool:
         """Return whether a run with these settings takes public rows."""

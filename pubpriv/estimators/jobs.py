@@ -113,8 +113,8 @@ class Job:
         return self.estimator.checks.public(self.settings, public)
 
     def advice(self, public: PublicTable) -> tuple[str, ...]:
-        """Return warnings about public rows that are usable but not good; see `Checks`."""
-        return self.estimator.checks.advice(self.settings, public)
+        """Return warnings about public rows that are usable but not good, or were left out; see `Checks`."""
+        return *public.notes, *self.estimator.checks.advice(self.settings, public)
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run that is certain to be too small; see `Checks`."""
@@ -305,7 +305,8 @@ def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[
     rows: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
     if job.columns is None and {*ids} & {*rows.columns}:
         rows = rows.select([name for name in rows.columns if name not in ids])
-    return usable(rows if validation is None else runner(validation.public, Place(), rows))
+    rows = rows if validation is None else runner(validation.public, Place(), rows)
+    return usable(rows, job.estimator.one_law)
 
 
 def check_public_file(path: str, ledger: str | None, private: str | None = None) -> None:

@@ -1,12 +1,14 @@
 """Public rows of a run, or none: some methods work without public rows."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators._missing_codes import Code, codes_in
 
 NO_PUBLIC = "no-public"
 """Name of the method of a mean and of a Gaussian that works without public rows."""
@@ -17,7 +19,11 @@ hold those up to 1e308."""
 
 
 def public_rows(
-    public: Any, columns: tuple[str, ...], method: str, without: Collection[str] = (NO_PUBLIC,)
+    public: Any,
+    columns: tuple[str, ...],
+    method: str,
+    without: Collection[str] = (NO_PUBLIC,),
+    one_law: bool = True,
 ) -> PublicTable:
     """Open the public rows, or return an empty table if the method works without.
 
@@ -26,6 +32,7 @@ def public_rows(
         columns: columns of the run.
         method: name of the method.
         without: methods that work without public rows.
+        one_law: see `usable`.
 
     Raises:
         InvalidInput: the method would not use the rows, or needs some and has none, or the rows cannot be read, or are
@@ -33,17 +40,23 @@ def public_rows(
     """
     rows = PublicTable.none(columns) if public is None else PublicTable.open(public, list(columns))
     check_public(bool(len(rows.rows)), method, without)
-    return usable(rows)
+    return usable(rows, one_law)
 
 
-def usable(rows: PublicTable) -> PublicTable:
-    """Return public rows that every method can compute with.
+def usable(rows: PublicTable, one_law: bool = True) -> PublicTable:
+    """Return public rows that every method can compute with: without those in which a cell stands for a missing value.
+
+    Args:
+        rows: public rows; what was left out before is not looked for again.
+        one_law: see `codes_in`.
 
     Raises:
         InvalidInput: a column is in units so large or small that its variance, or the error of that, is no number.
     """
     if not len(rows.rows):
         return rows
+    if not rows.notes:
+        rows = _without_codes(rows, one_law)
     low, high = rows.rows.min(axis=0), rows.rows.max(axis=0)
     for name, least, most in zip(rows.columns, low.tolist(), high.tolist(), strict=True):
         furthest = max(abs(least), abs(most))
@@ -58,6 +71,37 @@ def usable(rows: PublicTable) -> PublicTable:
                 f"give both tables in other units, in which they differ by more than {SMALLEST_UNIT:g}"
             )
     return rows
+
+
+def _without_codes(rows: PublicTable, one_law: bool) -> PublicTable:
+    """Leave out the rows that have a code for a missing value, with a note for each column."""
+    codes = codes_in(rows.rows, one_law)
+    out = np.zeros(len(rows.rows), dtype=bool)
+    notes = []
+    for column in sorted({code.column for code in codes}):
+        own = [code for code in codes if code.column == column]
+        here = np.zeros(len(rows.rows), dtype=bool)
+        here[[index for code in own for index in code.rows]] = True
+        notes.append(_note_on(rows.columns[column], rows.rows[:, column], here, own))
+        out |= here
+    return rows.without(out, tuple(notes)) if notes else rows
+
+
+def _note_on(name: str, cells: np.ndarray, out: np.ndarray, codes: Sequence[Code]) -> str:
+    """Say which cells (m,) of a column are taken for codes, how many, and what the column is without them."""
+    count, kept = int(out.sum()), cells[~out]
+    values = " or ".join(f"{code.value:g}" for code in codes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(cells.std())
+        moved = max(abs(code.value / 1000 - float(np.median(kept)) / 1000) for code in codes)
+    between = "; clip(COLUMN, LOW, HIGH) bounds it" if parse_columns((name,))[0] == Column(name) else ""
+    return (
+        f"{count} of {len(cells)} public rows {'has' if count == 1 else 'have'} {values} in column {name}, "
+        f"{min(code.times for code in codes):.3g} times as far from the median as any other: taken for a code of a "
+        f"missing value, and left out. The public standard deviation of {name} is {kept.std():.3g} without, "
+        f"{f'{spread:.3g}' if np.isfinite(spread) else 'more than numbers hold'} with. In private rows such a value "
+        f"counts as a number: one row in 1,000 moves the mean by {moved:.3g}, and so few may go unseen{between}"
+    )
 
 
 def check_unit(value: float, what: str) -> None:

@@ -275,7 +275,7 @@ def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -
         "release_id": statement.release_id,
         **size.provenance(),
         "n_public": len(public.rows),
-        "public_sha256": public.sha256,
+        "public_sha256": public.given_sha256,
         "chain_head": statement.chain_head,
         "version": _version(),
         "created": datetime.now(UTC).date().isoformat(),

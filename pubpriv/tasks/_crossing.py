@@ -45,6 +45,7 @@ class PublicHandle:
         columns: names, in order.
         dropped: number of rows left out when the table was opened.
         source: where rows were read from, for checks against private tables; see `PublicTable`.
+        given_sha256, notes: of rows that were left out; see `PublicTable`.
     """
 
     path: str
@@ -52,6 +53,8 @@ class PublicHandle:
     columns: tuple[str, ...]
     dropped: int
     source: str | None = None
+    given_sha256: str | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def store(cls, table: PublicTable, folder: str | os.PathLike[str]) -> "PublicHandle":
@@ -65,7 +68,8 @@ class PublicHandle:
             path.parent.chmod(0o700)
             with replacing(path, 0o600) as temporary, temporary.open("wb") as file:
                 np.save(file, table.rows, allow_pickle=False)
-        return cls(str(path), table.sha256, tuple(table.columns), table.dropped, table.source)
+        about = table.dropped, table.source, table.given_sha256, table.notes
+        return cls(str(path), table.sha256, tuple(table.columns), *about)
 
     def load(self) -> PublicTable:
         """Load the table, after checking that the rows are those that were stored.
@@ -75,7 +79,8 @@ class PublicHandle:
         """
         where = f"the stored public rows {self.path}"
         try:
-            table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), self.dropped, self.source)
+            about = self.dropped, self.source, self.given_sha256, self.notes
+            table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), *about)
         except (OSError, EOFError, ValueError) as error:
             raise InvalidInput(f"{where} cannot be read: delete the file and run the flow again") from error
         if table.sha256 != self.sha256:

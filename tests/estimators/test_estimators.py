@@ -95,6 +95,6 @@ def test_checks_of_an_estimator_take_its_settings():
     job = Job.of(MEAN, *common, covariance="sigma.csv")
     assert job.inputs() == ("t.parquet", "l.db", "p.csv", "sigma.csv")
     assert Job.of(MEAN, *common).inputs() == ("t.parquet", "l.db", "p.csv")
-    few = SimpleNamespace(rows=[0, 1])
+    few = SimpleNamespace(rows=[0, 1], notes=())
     assert Job.of(MIXTURE, *common).advice(few) == ()
     assert Job.of(MIXTURE, *common, n_components=2).advice(few)

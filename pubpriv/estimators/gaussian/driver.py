@@ -230,7 +230,7 @@ def _estimate(
             **({"beyond_clip": {"share": share, "sd": sd}} if outcome.beyond else {}),
             **(departure(law, of_rows(rows.rows), len(rows.rows)) if len(rows.rows) else {}),
             "hints": list(log_hints(curator.columns, rows.rows, mean, covariance, share - 2 * sd)),
-            "warnings": outcome.warnings,
+            "warnings": [*outcome.warnings, *rows.notes],
         },
     )
 

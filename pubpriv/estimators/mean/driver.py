@@ -245,9 +245,8 @@ _METHODS = dict(zip(MeanSettings.methods, (two_step, clip_and_noise, coinpress, 
 
 def _notes(rows: PublicTable) -> list[str]:
     """Notes for the reader about the public rows."""
-    if not rows.dropped:
-        return []
-    return [f"{rows.dropped} public rows with a missing or infinite value were left out"]
+    dropped = f"{rows.dropped} public rows with a missing or infinite value were left out"
+    return [*[dropped] * bool(rows.dropped), *rows.notes]
 
 
 def _errors(found: MeanResult, deviations: np.ndarray, size: Size) -> Mapping[str, Mapping[str, list[float]]]:

@@ -85,6 +85,7 @@ MIXTURE = Estimator(
     case=_case,
     checks=Checks(_checked, _check_law, _advice),
     without_public=(KSSU,),
+    one_law=False,
     trials=(
         Trial("separated-scarce", MixtureSettings(n_components=3), **_ROWS | {"public_rows": 20}),
         Trial("overlapping", MixtureSettings(n_components=2), "approx:4,1e-6", components=2, apart=2.0, public_rows=40),

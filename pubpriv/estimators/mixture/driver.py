@@ -141,7 +141,8 @@ def _whole(
     facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have moved components to rows without public rows near: then the counts agree with the model
     mended = (_EXPLAINED,) if model.fit.explains and not covered.complete else ()
-    facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
+    warnings = [*covered.warnings, *mended, *facts["warnings"], *rows.notes]
+    facts |= {"coverage": covered.diagnostics, "warnings": warnings}
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
     fits = model.fit.fits and (covered.complete or model.fit.explains) and not (last.tails and last.tails.crowded)
@@ -190,7 +191,7 @@ def _judged(
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
     """Return public rows fit to be used with `columns` and `settings`, or a clear error before anything is opened."""
-    table = public_rows(public, columns, settings.method, (KSSU,))
+    table = public_rows(public, columns, settings.method, (KSSU,), one_law=False)
     if settings.method == KSSU:
         return table
     if len(table.rows) < 2:
