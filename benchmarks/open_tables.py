@@ -1,7 +1,5 @@
 """Means and standard deviations of open tables with skewed columns, by default: within their errors, or flagged."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,78 +8,17 @@ import numpy as np
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes, total_error
 from benchmarks.intervals import judged_variances
-from pubpriv.common.lists import split_names
-from pubpriv.data.tables import PublicTable
+from benchmarks.library_tables import MOST_PUBLIC, SKEWED, opened, opened_file
 from pubpriv.errors import InvalidInput
 
-_FEWEST, _MOST = 40, 60
-"""Public rows of a draw."""
+_FEWEST = 40
+"""Least public rows of a draw."""
 
 _WITHIN = 3.0
 """Standard errors within which a number counts as right."""
 
 _WIDTH = 3.0
 """How much wider than needed the intervals of a column may be."""
-
-
-@dataclass(frozen=True)
-class OpenTable:
-    """A table that comes with a library, and what it holds.
-
-    Attributes:
-        told: in words.
-        load: gives a DataFrame.
-        columns: those that are used.
-    """
-
-    told: str
-    load: Callable[[], Any]
-    columns: tuple[str, ...]
-
-
-def _of_statsmodels(name: str) -> Callable[[], Any]:
-    def load() -> Any:
-        from importlib import import_module
-
-        return import_module(f"statsmodels.datasets.{name}").load_pandas().data
-
-    return load
-
-
-def _tumours() -> Any:
-    from sklearn.datasets import load_breast_cancer
-
-    return load_breast_cancer(as_frame=True).data
-
-
-OPEN_TABLES = {
-    "fares": OpenTable(
-        "840 offers to travellers: cost, time, waiting time, income",
-        _of_statsmodels("modechoice"),
-        ("invc", "invt", "ttme", "hinc"),
-    ),
-    "visits": OpenTable(
-        "20,190 person-years: visits to a doctor, chronic illness, payments",
-        _of_statsmodels("randhie"),
-        ("mdvis", "disea", "lpi", "fmde"),
-    ),
-    "towns": OpenTable(
-        "944 voters: inhabitants of the town in thousands, age, income",
-        _of_statsmodels("anes96"),
-        ("popul", "age", "income"),
-    ),
-    "affairs": OpenTable(
-        "6,366 wives: time in affairs, years married, children, age",
-        _of_statsmodels("fair"),
-        ("affairs", "yrs_married", "children", "age"),
-    ),
-    "areas": OpenTable(
-        "569 tumours: area, its spread, concavity",
-        _tumours,
-        ("mean area", "area error", "mean concavity", "concavity error"),
-    ),
-}
-"""The tables, by name."""
 
 
 def bench(
@@ -109,7 +46,7 @@ def bench(
         InvalidInput: a library that brings a table is missing, or a file cannot be read or is too short.
     """
     pp.parse_budget(budget)
-    cells = {name: _open(table) for name, table in OPEN_TABLES.items()} if file is None else _given(file, columns)
+    cells = {name: opened(table) for name, table in SKEWED.items()} if file is None else opened_file(file, columns)
     tasks = [(name, *table, first_seed + run, budget) for name, table in cells.items() for run in range(runs)]
     found = list(in_processes(_draw_of, tasks, workers))
     table = [_row(name, [row for row in found if row["table"] == name]) for name in cells]
@@ -126,29 +63,11 @@ def bench(
     }
 
 
-def _open(table: OpenTable) -> tuple[tuple[str, ...], np.ndarray]:
-    try:
-        frame = table.load()
-    except ImportError:
-        raise InvalidInput("the open tables come with statsmodels: pip install 'pubpriv[demo]'") from None
-    return table.columns, PublicTable.open(frame, table.columns).rows
-
-
-def _given(file: Path, columns: str | None) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    names = None if columns is None else split_names(columns)
-    table = PublicTable.open(file, names)
-    if len(table.rows) < 2 * _MOST:
-        raise InvalidInput(
-            f"{file} has {len(table.rows)} usable rows: {_MOST} are drawn as public ones, give a longer table"
-        )
-    return {file.name: (table.columns, table.rows)}
-
-
 def _draw_of(task: tuple[str, tuple[str, ...], np.ndarray, int, str]) -> dict[str, Any]:
     """Release one draw of a table: (name, columns, rows, seed, budget)."""
     name, columns, rows, seed, budget = task
     generator = np.random.default_rng(seed)
-    order, m = generator.permutation(len(rows)), int(generator.integers(_FEWEST, _MOST + 1))
+    order, m = generator.permutation(len(rows)), int(generator.integers(_FEWEST, MOST_PUBLIC + 1))
     public, private = rows[order[:m]], rows[order[m:]]
     curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed)
     found: dict[str, Any] = {"table": name, "n": len(private), "d": len(columns)}

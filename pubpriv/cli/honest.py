@@ -1,4 +1,4 @@
-"""`pubpriv bench honest|shift`: whether intervals hold the truth, and how wrong public rows may be."""
+"""`pubpriv bench honest|best-radius|shift`: whether intervals hold, what they cost, how wrong public rows may be."""
 
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +29,7 @@ _TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within
     "width": "width",
     "met": "met",
 }
+_RADIUS_HEADINGS = named("table", "tail", "n", "d", "runs", "error", "best", "ratio", "covered", "flagged", "width")
 _LEVEL_HEADINGS = named(
     "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "caught"
 )
@@ -78,6 +79,27 @@ def honest(
             "errors over non-private ones, width over what is needed, nats a row gained on the public model"
         )
         tell_rows(title, _HEADINGS, found["rows"])
+    tell(found, as_json)
+
+
+def best_radius(
+    runs: Annotated[int, typer.Option(min=1, help="Draws of each table.")] = 10,
+    first_seed: FirstSeedOption = 0,
+    workers: WorkersOption = 2,
+    budget: EachBudgetOption = "zcdp:0.5",
+    csv: Annotated[Path | None, typer.Option(help="This file in the place of the open tables.")] = None,
+    columns: ColumnsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure errors of covariances of open tables beside those of the best clip radius in hindsight."""
+    if columns is not None and csv is None:
+        raise InvalidInput("--columns goes with --csv")
+    from benchmarks.best_radius import bench
+
+    found = bench(runs, first_seed, workers, budget, csv, columns)
+    if not as_json:
+        title = "errors to the table's own covariance, and what 95% intervals of variances cover"
+        tell_rows(title, _RADIUS_HEADINGS, found["rows"])
     tell(found, as_json)
 
 
