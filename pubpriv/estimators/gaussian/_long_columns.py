@@ -180,6 +180,27 @@ def squares_beyond(reach: float) -> np.ndarray:
     return np.array([each.weights @ np.where(np.abs(each.values) > reach, each.values**2, 0.0) for each in _columns()])
 
 
+def shares_beyond(ends: np.ndarray) -> np.ndarray:
+    """Compute the share of values of a long column between adjacent `ends` (shells,), the last one open, by each law.
+
+    Returns:
+        Shares (laws, shells).
+    """
+    beyond = np.stack([each.beyond(ends) for each in _columns()])
+    return np.asarray(beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1))
+
+
+def in_view_of(chances: np.ndarray, by_rows: np.ndarray) -> np.ndarray:
+    """Revise the probabilities (d, laws) that a column is long, by rows that were counted since.
+
+    Args:
+        chances: (d, laws) before; what is missing from 1 is that the column is not long.
+        by_rows: (laws,) logarithms of how much likelier each law makes these rows than no long column does.
+    """
+    likelier = chances * np.exp(np.clip(by_rows, -_UNDOUBTED, _UNDOUBTED))
+    return np.asarray(likelier / (1 - chances.sum(axis=1) + likelier.sum(axis=1)).clip(1e-300)[:, None])
+
+
 def long_chances(apart: np.ndarray, by_lengths: np.ndarray) -> tuple[float, np.ndarray]:
     """Compute the probabilities that no column is long, and (d, laws) that a column is long by each law.
 

@@ -63,7 +63,7 @@ class Outside:
         shape: (d, d) of trace 1, of what lies beyond the last shell.
         uneven: relative sd of each column's share of that.
         shares: (last, d, d) what each shell that counts adds to `second`.
-        rows_sd: (shells,) noise sd of the rows in a shell.
+        rows, rows_sd: (shells,) rows in a shell, and their noise sd.
     """
 
     tail: Tail
@@ -78,6 +78,7 @@ class Outside:
     shape: np.ndarray
     uneven: float
     shares: np.ndarray
+    rows: np.ndarray
     rows_sd: np.ndarray
 
     @property
@@ -180,6 +181,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         shape=shape,
         uneven=_UNEVEN * unlike(np.einsum("ij,jk,ik->i", axes, shape, axes), sizes),
         shares=np.array(shares).reshape(tail.last, d, d),
+        rows=rows,
         rows_sd=found.shells.rows_sd,
     )
 

@@ -13,9 +13,10 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators._far_out import furthest
+from pubpriv.estimators._noisy_counts import log_likelihood
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
-from pubpriv.estimators.gaussian._long_columns import squares_beyond
+from pubpriv.estimators.gaussian._long_columns import in_view_of, shares_beyond, squares_beyond
 from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
@@ -29,7 +30,7 @@ from pubpriv.estimators.gaussian._table_moments import (
     lost_entries,
     read_outside,
 )
-from pubpriv.estimators.gaussian.tail_belief import MISTAKEN, Correction, correction
+from pubpriv.estimators.gaussian.tail_belief import Correction, correction
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 
@@ -237,7 +238,8 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
         fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
-        fitted, errors = _with_far_tails(fitted, errors, where, outside)
+        long = np.diag(_of_long_columns(where, outside, n) * np.diag(np.array(fitted.covariance)))
+        errors["covariance"]["clipping"] = np.hypot(errors["covariance"]["clipping"], long)
         if core.tail is not None:
             around = colour @ core.around @ colour.T
             errors, seldom = core.tail.added(errors, around), core.tail.seldom * np.diag(around)
@@ -262,24 +264,18 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     )
 
 
-def _with_far_tails(
-    fitted: Fitted, errors: dict[str, dict[str, np.ndarray]], where: Cut, outside: Outside
-) -> tuple[Fitted, dict[str, dict[str, np.ndarray]]]:
-    """Add what columns that are long have beyond the last shell that counts, by their laws.
+def _of_long_columns(where: Cut, outside: Outside, n: float) -> np.ndarray:
+    """Bound what columns that may be long have beyond the last shell that counts, (d,), as a part of their variances.
 
-    The rows of a single long column are too few there for lengths to show them, and shells before it have rows that are
-    long without it.
+    It is the root of the mean square over their laws, an error and no part of the estimate: nothing was measured there,
+    and each law is as likely as it makes the rows that were counted in the shells beyond.
     """
     if where.gaussian or not where.long:
-        return fitted, errors
-    chances = np.array(where.long)
-    reach = (*where.edges, where.radii[-1])[outside.tail.last]
-    laws = squares_beyond(furthest(len(where.long), reach))
-    means = chances @ laws
-    squares = chances @ laws**2 - means**2 + (MISTAKEN * means) ** 2
-    covariance = np.array(fitted.covariance)
-    variances = np.diag(covariance)
-    unsure = np.diag(np.sqrt(np.maximum(squares, 0.0)) * variances)
-    clipping = np.hypot(errors["covariance"]["clipping"], unsure)
-    more = Fitted.of(np.array(fitted.mean), covariance + np.diag(means * variances))
-    return more, errors | {"covariance": {**errors["covariance"], "clipping": clipping}}
+        return np.zeros(len(outside.axes))
+    last, d = outside.tail.last, len(where.long)
+    ends = [furthest(d, edge) for edge in (*where.edges, where.radii[-1])[last:]]
+    expected = n * shares_beyond(np.array(ends[:-1]))
+    rows, variances = outside.rows[last:], outside.rows_sd[last:] ** 2
+    none = log_likelihood(rows, np.zeros(len(rows)), variances)
+    chances = in_view_of(np.array(where.long), log_likelihood(rows, expected, variances + expected) - none)
+    return np.asarray(np.sqrt(chances @ squares_beyond(ends[0]) ** 2))

@@ -16,6 +16,7 @@ import numpy as np
 
 from pubpriv.data.codec import Matrix, row_tuples
 from pubpriv.estimators._lengths import gaussian_shares
+from pubpriv.estimators._noisy_counts import log_likelihood
 from pubpriv.estimators.gaussian._learner import Fitted
 from pubpriv.estimators.gaussian._long_columns import long_chances, long_columns
 from pubpriv.estimators.gaussian._public_shape import PublicShape
@@ -92,7 +93,7 @@ def believe(
         def logs_at(scales: np.ndarray) -> np.ndarray:
             expected = n * np.maximum(shares_at(scales) + shift, 0.0)[:, :bins]
             variances = histogram.sd**2 + expected * (1 + n / law.rows if law.rows else 1.0)
-            return np.asarray(-((counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1) / 2)
+            return log_likelihood(counts, expected, variances)
 
         return log_mean_over_scales(logs_at)
 

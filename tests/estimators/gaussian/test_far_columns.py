@@ -1,27 +1,29 @@
 """Rows that a column takes far out: which one is counted, what that says of long columns, and when it is asked."""
 
-from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import pubpriv as pp
-from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View
 from pubpriv.estimators._far_out import FAR_OUT
+from pubpriv.estimators._noisy_counts import log_likelihood
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._far_columns import FarColumns
-from pubpriv.estimators.gaussian._learner import Fitted
-from pubpriv.estimators.gaussian._long_columns import long_chances, long_columns, squares_beyond
+from pubpriv.estimators.gaussian._long_columns import (
+    in_view_of,
+    long_chances,
+    long_columns,
+    shares_beyond,
+    squares_beyond,
+)
 from pubpriv.estimators.gaussian._plan import table_plan
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._shells import Cut, far_question
-from pubpriv.estimators.gaussian._table_release import _with_far_tails
+from pubpriv.estimators.gaussian._shells import far_question
 from pubpriv.privacy.budgets import Purse
 
 D, N, SD = 6, 20_000.0, 10.0
@@ -140,30 +142,40 @@ def test_the_variance_of_a_single_long_column_is_within_its_interval():
     assert sum(held) >= 37
 
 
-def outside(last=1):
-    """What lies outside of a core, of which so many shells count."""
-    return SimpleNamespace(tail=SimpleNamespace(last=last))
+ENDS = np.array([3.0, 4.5, 7.0, 10.0])
+"""Distances at which shells begin, in which rows of a long column are counted."""
 
 
-def test_a_long_column_has_rows_beyond_the_last_shell():
-    """As many as its law has there, not known exactly; other columns, and those of Gaussian rows, have none."""
+def revised(rows, sd=SD, before=0.9, law=3):
+    """Chance of a law of the third column, once so many rows were counted in each shell."""
     chances = np.zeros((D, len(long_columns(D))))
-    chances[2, 3] = 1.0
-    cut = Cut(False, 1.0, 0.0, (4.0, 6.0, 9.0), (4.0, 6.0, 9.0, 13.0), (), row_tuples(chances))
-    covariance = np.diag(np.arange(1.0, D + 1)) + 0.1
-    fitted = Fitted.of(np.zeros(D), covariance)
-    errors = {"mean": {"clipping": np.zeros(D)}, "covariance": {"sampling": covariance, "clipping": np.zeros((D, D))}}
-    found, unsure = _with_far_tails(fitted, errors, cut, outside())
-    added = np.array(found.covariance) - covariance
-    beyond = squares_beyond(np.sqrt(6.0**2 - (D - 1)))[3]
-    assert 0.02 < beyond < 0.2
-    assert added[2, 2] == pytest.approx(beyond * covariance[2, 2])
-    assert unsure["covariance"]["clipping"][2, 2] == pytest.approx(0.7 * added[2, 2])
-    added[2, 2] = 0.0
-    assert not added.any()
-    assert _with_far_tails(fitted, errors, cut, outside(2))[0].covariance[2][2] < found.covariance[2][2]
-    for other in (replace(cut, gaussian=True), replace(cut, long=())):
-        assert _with_far_tails(fitted, errors, other, outside()) == (fitted, errors)
+    chances[2, law] = before
+    expected = N * shares_beyond(ENDS)
+    variances = np.full(len(ENDS), sd**2)
+    none = log_likelihood(rows, np.zeros(len(ENDS)), variances)
+    return in_view_of(chances, log_likelihood(rows, expected, variances + expected) - none)
+
+
+def test_a_long_column_is_believed_as_far_as_its_rows_were_counted():
+    """Empty shells, where its law has hundreds of rows, speak against it; as many rows as it has speak for it."""
+    expected = N * shares_beyond(ENDS)[3]
+    assert expected[0] > 100
+    assert expected.sum() == pytest.approx(N * shares_beyond(ENDS[:1])[3].sum())
+    assert revised(np.zeros(len(ENDS))).max() < 1e-6
+    assert revised(expected)[2, 3] > 0.999
+    assert revised(np.zeros(len(ENDS)), sd=1e6)[2, 3] == pytest.approx(0.9, abs=1e-3)
+    for rows in (np.zeros(len(ENDS)), expected):
+        assert not np.delete(revised(rows), 2, axis=0).any()
+
+
+def test_what_is_only_believed_of_a_long_column_moves_no_variance():
+    """A waiting time that ends at five has more rows at three sds than others, and none in the shells beyond."""
+    generator = np.random.default_rng(6)
+    rows = generator.standard_normal((30_000, 4))
+    rows[:, 1] = generator.standard_exponential(len(rows)).clip(max=5) - 1  # more rows at three sds than others
+    found = pp.estimate_gaussian(rows[:60], pp.Curator.simulation(rows[60:], "zcdp:0.5", 1))
+    assert found.covariance[1, 1] == pytest.approx(rows[60:, 1].var(), rel=0.02)
+    assert found.converged
 
 
 def test_what_lies_beyond_falls_with_the_distance():
