@@ -4,8 +4,8 @@
 # Guess before the first run: a DOUBLE, 0.015 for 0.01 and 0.02, as for whole numbers, and as PyArrow and Polars give.
 # Versions: duckdb 2.0.0, polars 2.1.0, pyarrow 26.0.1, numpy 2.4.6, Python 3.11.
 # Seen: the DECIMAL 0.01; and 0.02 for 0.01 and 0.04, though a cast to that scale rounds 0.025 to 0.03. A quantile that
-# lies between two amounts is cut off towards zero: of amounts above zero it is never too large, so over many groups
-# the errors add up. Whole numbers become DOUBLE.
+# lies between two amounts is cut off towards zero: of amounts above zero it is never too large, so over many groups the
+# errors add up. Whole numbers become DOUBLE.
 #
 # Output, compared with this at the end:
 #   | DuckDB, median of 0.01 and 0.02: 0.01 DECIMAL(3,2)
