@@ -28,7 +28,7 @@ def deploy(
         bool, typer.Option("--dry-run", help="Show what would change on the server, before and after.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the tables, their columns and the ledger, without a server.")
+        bool, typer.Option("--check", help="Check tables, columns, ledger and schedules, without a server.")
     ] = False,
     yaml: Annotated[
         bool, typer.Option("--prefect-yaml", help="Print a prefect.yaml for `prefect deploy`, and change nothing.")
@@ -88,6 +88,7 @@ def deploy(
     if not dry_run:
         _refuse_unready(*unready)
     if check:
+        _show_times(wanted)
         note(f"datasets: {len(checks)}; {_as_looked(sum(each.looked for each in checks), len(checks))}")
         return
     with server() as client:
@@ -120,6 +121,15 @@ def _check_budgets(models: Any, set_budget: bool) -> Any:
         for release, forecast in check.forecasts.items():
             out(f"  {check.dataset}.{release}: {forecast}")
     return checks
+
+
+def _show_times(wanted: Any) -> None:
+    """Print when each deployment with a schedule runs: in words, and the next times themselves."""
+    from pubpriv.deployments.schedules import next_times
+
+    for each in wanted:
+        if each.schedule is not None and each.schedule.active:
+            out(f"{each.name} runs {next_times(each.schedule.prefect())}")
 
 
 def _as_looked(looked: int, datasets: int) -> str:
@@ -268,7 +278,7 @@ def _prepare(folder: Path) -> None:
 def _show_next(wanted: Any) -> None:
     from datetime import UTC, datetime
 
-    from pubpriv.deployments.schedules import times
+    from pubpriv.deployments.fire_times import times
     from pubpriv.flows.periods import Period, release_id_for
 
     rows = []

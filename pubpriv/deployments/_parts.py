@@ -5,8 +5,10 @@ from typing import Any, Self, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from pubpriv.deployments._notices import Kind
+from pubpriv.deployments.schedules import checked
 from pubpriv.flows.periods import Period
 
 _RULES = {
@@ -19,6 +21,11 @@ BLOCK = r"^[a-z0-9-]+/[a-z0-9-]+$"
 """Pattern of the name of a block on a Prefect server: TYPE/NAME."""
 
 
+def wrong_at(text: str, *place: str | int) -> PydanticCustomError:
+    """Error about a part of a file that does not fit another part; `files` reads the place from it."""
+    return PydanticCustomError("wrong_at", "{text}", {"text": text, "at": place})
+
+
 class Part(BaseModel):
     """A part of a dataset file: no unknown fields, and no values in texts of errors."""
 
@@ -29,10 +36,10 @@ class Schedule(Part):
     """When runs are due: exactly one of `cron`, `interval` and `rrule`.
 
     Attributes:
-        cron: five fields, as cron reads them.
+        cron: five fields; a rule that cron and Prefect's scheduler read differently is refused.
         interval: seconds between runs, 60 or more.
         rrule: an iCalendar rule, for example `FREQ=MONTHLY;BYDAY=1MO;BYHOUR=3;BYMINUTE=0;BYSECOND=0`.
-        timezone: time zone of these times.
+        timezone: time zone of these times. What fires in every hour is counted in UTC where clocks change.
         anchor: with `interval`: time at which one run is due; default: the first of 2026, midnight.
         active: false: no runs are scheduled, but the deployment can be run by hand.
     """
@@ -62,7 +69,7 @@ class Schedule(Part):
             text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         else:
             return self
-        raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
+        raise wrong_at(f"{text.removeprefix('Value error, ')}; {_RULES[given[0]]}", given[0])
 
     _made: Any = PrivateAttr(default=None)
 
@@ -76,15 +83,17 @@ class Schedule(Part):
         from prefect.client.schemas import schedules
 
         if self.cron is not None:
-            return schedules.CronSchedule(cron=self.cron, timezone=self.timezone)
+            return checked(schedules.CronSchedule(cron=self.cron, timezone=self.timezone))
         if self.rrule is not None:
-            return schedules.RRuleSchedule(rrule=self.rrule, timezone=self.timezone)
+            return checked(schedules.RRuleSchedule(rrule=self.rrule, timezone=self.timezone))
         anchor = self.anchor or datetime(2026, 1, 1)
         if anchor.tzinfo is None:
             anchor = anchor.replace(tzinfo=ZoneInfo(self.timezone))
         assert self.interval is not None  # `_one` checks that one of the three is given
-        return schedules.IntervalSchedule(
-            interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
+        return checked(
+            schedules.IntervalSchedule(
+                interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
+            )
         )
 
 

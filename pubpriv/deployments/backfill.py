@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from pubpriv.deployments.schedules import times
+from pubpriv.deployments.fire_times import times
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.parameters import ledger_at
 from pubpriv.flows.periods import Period, release_id_for, rows_for

@@ -15,8 +15,8 @@ from pubpriv.data.categories import source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.pieces import is_delimited
 from pubpriv.data.tables import PublicTable
+from pubpriv.deployments.fire_times import times
 from pubpriv.deployments.model import Audit, Dataset, Series
-from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.estimators.jobs import check_public_file
 from pubpriv.privacy.budgets import parse_budget

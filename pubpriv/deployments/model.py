@@ -4,9 +4,8 @@ import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 
-from pubpriv.deployments._parts import BLOCK, Notify, Part, Schedule
+from pubpriv.deployments._parts import BLOCK, Notify, Part, Schedule, wrong_at
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.flows.audit_ledger import AuditParameters
@@ -200,7 +199,7 @@ class Dataset(Part):
         for number, release in enumerate(self.releases):
             if release.name in names[:number]:
                 text = f"each release needs a name of its own: {release.name} is there twice"
-                raise _wrong_at(text, "releases", number, "name")
+                raise wrong_at(text, "releases", number, "name")
             if release.rows_per_person != "1" and not self.person:
                 raise ValueError(f"release {release.name}: rows_per_person is for datasets with person")
             self._check_allotment(number, release, cap)
@@ -219,7 +218,7 @@ class Dataset(Part):
         except InvalidInput as error:  # a kind that cannot be charged to the cap
             fits, text = False, str(error)
         if not fits:
-            raise _wrong_at(f"release {release.name}: {text}", "releases", number, "allotment")
+            raise wrong_at(f"release {release.name}: {text}", "releases", number, "allotment")
 
     def _form(self, release: Series) -> Parameters:
         try:
@@ -247,11 +246,6 @@ class Dataset(Part):
     def form(self, release: str) -> Parameters:
         """Return the parameters of a release's flow, without a period that follows from the schedule."""
         return self._forms[release]
-
-
-def _wrong_at(text: str, *place: str | int) -> PydanticCustomError:
-    """Error about a part of a file that does not fit another part; `files` reads the place from it."""
-    return PydanticCustomError("wrong_at", "{text}", {"text": text, "at": place})
 
 
 _KINDS = "constrained-", "literal["

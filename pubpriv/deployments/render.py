@@ -167,10 +167,10 @@ def _output(folder: str | None) -> dict[str, str]:
 def _schedule(schedule: Schedule) -> dict[str, Any]:
     rule = schedule.prefect()
     slug = SLUG if schedule.active else SLUG_OFF
-    common: dict[str, Any] = {"active": schedule.active, "timezone": schedule.timezone, "slug": slug}
+    common: dict[str, Any] = {"active": schedule.active, "timezone": rule.timezone, "slug": slug}
     if schedule.interval is not None:
         return {"interval": schedule.interval, "anchor_date": rule.anchor_date.isoformat()} | common
-    return ({"cron": schedule.cron} if schedule.cron else {"rrule": schedule.rrule}) | common
+    return ({"cron": rule.cron} if schedule.cron else {"rrule": rule.rrule}) | common
 
 
 _HEAD = """\

@@ -179,9 +179,11 @@ def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):
         (tmp_path / "files" / "visits.yml").write_text(text.replace("a, c", "a, b"))
     write(tmp_path / "private.parquet")
     for words in ("datasets: 1; the tables are there, and the ledger has them", "1 were not looked for in a ledger"):
-        code, _, err = command(monkeypatch, capsys, *line)
+        code, out, err = command(monkeypatch, capsys, *line)
         assert code == 0
         assert words in err
+        said = "visits.mean runs at 02:15 on day 1 of every month, UTC; next (UTC): "
+        assert out.partition(said)[2].count("-01 02:15") == 10
         monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
 
 
