@@ -94,7 +94,7 @@ def gap_of(schedule: Any) -> int | None:
 
 def next_times(schedule: Any) -> str:
     """Say when a schedule fires, and list its next ten times, on the clock of its zone."""
-    due = [f"{time:%a %Y-%m-%d %H:%M}" for time in times(schedule, _SHOWN)]
+    due = [f"{time:%Y-%m-%d %H:%M}" for time in times(schedule, _SHOWN)]
     ends = [] if len(due) == _SHOWN else ["then no more"] if due else ["never again"]
     zone = getattr(schedule, "timezone", None) or "UTC"
     return f"{in_words(schedule)}; next ({zone}): {', '.join([*due, *ends])}"
