@@ -7,5 +7,6 @@ malformed question is refused before it is charged, and noise is what was announ
 declared), `prices` (no event is priced below what it costs), `canary` (the best known attack on a mechanism end to end
 finds no more than was claimed), `recording` (a driver asks the same questions, and returns the same model, on any two
 tables that gave the same answers), `door` (one charge, one answer, never a refund), `tampering` (records that were not
-written by the door are not trusted) and `names` (a table is the same table under every name).
+written by the door are not trusted), `books` (books that are carried on remember what was spent, of every period) and
+`names` (a table is the same table under every name).
 """

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pubpriv.audit import (
+    _books,
     _canary,
     _door,
     _files,
@@ -51,6 +52,7 @@ _CHECKS = (
     _Check("recording", "replaying whole drivers on other tables", recording.findings),
     _Check("door", "breaking into the door: one charge, one answer, never a refund", _door.findings),
     _Check("tampering", "writing into the ledger past the door", _tampering.findings),
+    _Check("books", "carrying books on, and adding up what was spent", _books.findings),
     _Check("names", "calling one table by other names", _names.findings),
 )
 
