@@ -1,13 +1,105 @@
-"""Estimate how many private rows have no missing or infinite value, from counts that a run releases anyway."""
+"""Whole rows: those without a missing or infinite value. Others are left out of every question.
+
+How many there are is asked before all else: what follows asks for the radius that holds half of them, divides by them,
+and is not worth its price if there are almost none. Plans and prices do not depend on it, only what is put into a
+question; see section 5 of `docs/privacy.md`.
+"""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.questions import Counts
+from pubpriv.data.questions.radial import bounding_sd
+from pubpriv.data.regions import Everything
+from pubpriv.errors import InvalidInput, NoAnswer
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
 
 SURELY = 4.2
 """Standard deviations that noise alone does not reach. A deficit larger than this means that rows lack values."""
+
+_LOOK = (
+    "A column may be text in that file, have thousands separators, decimal commas or % signs, or stand beside names of "
+    "rows that shift it: look at the file, or leave out a column that is mostly empty. The count is paid for, the rest "
+    "of the run's budget is not; try again with another release id"
+)
+
+
+@public_value
+@dataclass(frozen=True)
+class WholeRows:
+    """The number of whole rows, which a run counted first.
+
+    Attributes:
+        rows: n, or the count if it is clearly less; the mean of both by their noise if n was released, too.
+        sd: of the noise in the count, or in that mean.
+        fewer: whether the count is clearly less than a public n.
+    """
+
+    rows: float
+    sd: float
+    fewer: bool
+
+    def of(self, size: Size) -> Size:
+        """Return the size of the table without the rows that are left out.
+
+        Args:
+            size: size of the table; returned as it is if none are.
+        """
+        return replace(size, rows=max(2, round(self.rows)), sd=self.sd) if self.fewer or size.sd else size
+
+
+def count_question(ask: Ask) -> Counts:
+    """Ask how many rows have only finite cells."""
+    return Counts.priced(Everything(), ask.price)
+
+
+@step(title="count of whole rows", private=True)
+def count_rows(curator: Curator, ask: Ask) -> WholeRows:
+    """Count the whole rows; see `Size.counted`.
+
+    Privacy: one `Counts`, mu^2 at most ask.price.
+    """
+    answer = curator.release(count_question(ask), ask.label)
+    count, sd = float(answer.values["count"][0]), bounding_sd(answer.question, "count")
+    size = curator.size
+    rows = size.counted(count, sd, SURELY, least=2.0)
+    if not size.sd:
+        return WholeRows(rows, sd, rows < size.rows)
+    return WholeRows(rows, sd if rows == max(count, 2.0) else 1 / math.hypot(1 / sd, 1 / size.sd), fewer=False)
+
+
+def count_whole_rows(run: Execution, ask: Ask, enough: Callable[[int], None] | None = None) -> WholeRows:
+    """Count the whole rows before all else, and end the run if what is left of it would be spent on nothing.
+
+    Args:
+        run: the run.
+        ask: label and price of the count.
+        enough: refuses a number of rows, by `InvalidInput`; None: any number will do that is not noise alone.
+
+    Raises:
+        NoAnswer: there are clearly fewer whole rows than rows, and these are too few, or may be none.
+    """
+    size, whole = run.curator.size, run(count_rows, ask)
+    if not whole.fewer:
+        return whole
+    why = ""
+    if whole.rows <= max(2.0, SURELY * whole.sd):
+        why = "if any is left, it is too few to be seen"
+    elif enough is not None:
+        try:
+            enough(round(whole.rows))
+        except InvalidInput as error:
+            why = str(error)
+    if why:
+        raise NoAnswer(f"no answer: {'; '.join(left_out(size, whole.rows, whole.sd))}: {why}. {_LOOK}")
+    return whole
 
 
 def whole_rows(size: Size, counts: np.ndarray, sd: float, share: float = 1.0) -> float:

@@ -23,6 +23,7 @@ from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import lattice
 from pubpriv.estimators._lengths import length_quantile
+from pubpriv.estimators._whole_rows import WholeRows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._plan import LearnerPlan, final_question, final_theta, joint_question, radius_question
@@ -168,7 +169,9 @@ class ClippedMoments:
 
 
 @step(title="approach", private=True)
-def _approach(curator: Curator, position: Position, typical: float, widening: float, asks: tuple[Ask, Ask]) -> Position:
+def _approach(
+    curator: Curator, position: Position, typical: float, widening: float, asks: tuple[Ask, Ask], whole: WholeRows
+) -> Position:
     """Run one round: find a map under which the records are closer to standard.
 
     Args:
@@ -177,6 +180,7 @@ def _approach(curator: Curator, position: Position, typical: float, widening: fl
         typical: expected median of |w|.
         widening: clip radius divided by the private median of |w|.
         asks: for the radius and for the moments.
+        whole: number of whole rows.
 
     Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
     """
@@ -184,7 +188,7 @@ def _approach(curator: Curator, position: Position, typical: float, widening: fl
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
     question = joint_question(found.question.frame, widening * median, LearnerPlan.round_mean, asks[1])
-    moments = _moments_of(curator.release(question, asks[1].label), curator.size, _MISSED)
+    moments = _moments_of(curator.release(question, asks[1].label), whole.of(curator.size), _MISSED)
     # units in which the records' median norm equals a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(
@@ -194,7 +198,7 @@ def _approach(curator: Curator, position: Position, typical: float, widening: fl
 
 
 @step(title="final release", private=True)
-def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
+def measure(curator: Curator, position: Position, ask: Ask, whole: WholeRows) -> Measured:
     """Make the final release with the map of the rounds, debiased for clipping as if w were nearly standard Gaussian.
 
     Rows further out than Gaussian ones fall into a region of their own, which costs nothing: they are counted, and move
@@ -202,10 +206,11 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
-    n, d = curator.n_rows, position.frame.dimension
+    size, d = whole.of(curator.size), position.frame.dimension
+    n = size.rows
     radius, end = _final_radius(n, d, ask.rho), gaussian_end(n, d)
     answer = curator.release(final_question(position.frame, radius, end, ask), ask.label)
-    found = debias(_moments_of(answer, curator.size, LEFT_OUT), position.accuracy)
+    found = debias(_moments_of(answer, size, LEFT_OUT), position.accuracy)
     if len(answer.values["count"]) == 1:
         return found
     inside, odd = answer.values["count"].tolist()
@@ -349,12 +354,13 @@ def _weight(own: float, other: float, distance: float) -> float:
     return own / (own + max(other, distance - own))
 
 
-def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
-    """Run all rounds of `plan`, starting at `position`, where the median of |w| is about `typical`."""
+def walk(run: Execution, start: Frame, typical: float, plan: LearnerPlan, whole: WholeRows) -> Position:
+    """Run all rounds of `plan`, beginning with the map `start`, under which the median of |w| is about `typical`."""
+    position = Position(start, whole.rows)
     count = len(plan.rounds)
     widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
-        position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks)
+        position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks, whole)
         typical = math.sqrt(position.frame.dimension)
     return position
 

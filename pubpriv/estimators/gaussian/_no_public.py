@@ -23,10 +23,11 @@ from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators._few_rows import refusing_by
+from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows
 from pubpriv.estimators.asks import Ask, Plan, split_purse
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, Position, measure, walk
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, learner_plan
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, enough_for, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased
@@ -103,7 +104,8 @@ def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> _No
     searches = split_purse(purse.part(prices[0]), "gaussian", shares)
     _check_threshold(blank(searches["cells-1"]), rows)
     learner = learner_plan(purse.part(prices[1]), n, d)
-    return _NoPublicPlan((*searches.values(), *learner.asks), tuple(searches.values()), learner)
+    first, *others = learner.asks  # whole rows are counted first
+    return _NoPublicPlan((first, *searches.values(), *others), tuple(searches.values()), learner)
 
 
 def _share(purse: Purse, n: int, d: int, distance: Fraction) -> Fraction:
@@ -172,8 +174,8 @@ class Located:
 
 
 @step(title="find cells", private=True)
-def _find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
-    """Ask for one bisection step of the widths, for all columns at once.
+def _find_cells(curator: Curator, located: Located, ask: Ask, whole: WholeRows) -> Located:
+    """Ask for one bisection step of the widths, for all columns at once; a full cell has a share of the whole rows.
 
     Privacy: one `StableCells`, mu^2 at most ask.price, and its threshold's failures.
     """
@@ -183,7 +185,8 @@ def _find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
     d = len(located.low)
     frame = Frame((0.0,) * d, None, tuple((1 / located.widths).tolist()))
     answer = curator.release(replace(asked, frame=frame), ask.label)
-    return located.answered(answer.values["count"] >= float(_FULL) * curator.size.one_each, answer.values["cell"])
+    full = float(_FULL) * curator.size.one_each * min(whole.rows / curator.n_rows, 1.0)
+    return located.answered(answer.values["count"] >= full, answer.values["cell"])
 
 
 @step(title="standardise columns")
@@ -258,17 +261,18 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
         paid = plan.learner_purse(purse)
     check_run(curator, d, paid, force)
     curator.rehearse(plan.questions)
+    whole = count_whole_rows(run, plan.learner.count, enough_for(curator, d, paid, force))
     located = Located.nowhere(d)
     for number, ask in enumerate(plan.searches, start=1):
-        located = run.at(f"{number} of {_STEPS}")(_find_cells, located, ask)
+        located = run.at(f"{number} of {_STEPS}")(_find_cells, located, ask, whole)
     preconditioner = run(_standardise, located, curator.columns)
     center, whitening, _ = preconditioner.arrays
-    position = walk(run, Position(Frame.of(center, whitening), n), math.sqrt(d), plan.learner)
+    position = walk(run, Frame.of(center, whitening), math.sqrt(d), plan.learner, whole)
     _check_agreement(preconditioner, position, curator.columns)
-    measured = run(measure, position, plan.learner.final)
+    measured = run(measure, position, plan.learner.final, whole)
     fitted = run(_as_measured, measured)
     fit = fit_to_gaussian(run, fitted, measured, PublicShape(), plan.learner.histogram)
-    return debiased(curator, preconditioner, measured, plan, paid, fitted, fit)
+    return debiased(curator, preconditioner, measured, plan, paid, fitted, fit, whole)
 
 
 @step(title="in the table's units")

@@ -5,7 +5,7 @@ The driver executes this object, and a run is priced from it without being run. 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -21,11 +21,11 @@ from pubpriv.data.regions import Everything, Shells
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._far_out import far_share
 from pubpriv.estimators._few_rows import refusing_by
+from pubpriv.estimators._whole_rows import count_question
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian._shells import Cut, blank_cut, far_question, fourth_question, histogram_question
-from pubpriv.estimators.gaussian._whole import count_question
 from pubpriv.privacy.budgets import Budget, Purse
 
 _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
@@ -77,6 +77,7 @@ class LearnerPlan(Plan):
     """The questions of the learner.
 
     Attributes:
+        count: ask for the number of whole rows, before all others.
         round_mean: relative weight theta of the mean to the second moment in a round's joint release.
         rounds: asks for radius and moments of each round; empty if no column is whitened.
         final: ask of the last release.
@@ -87,6 +88,7 @@ class LearnerPlan(Plan):
     round_mean: ClassVar[Fraction] = Fraction(3, 10)
     counted: ClassVar[Fraction] = Fraction(0)
 
+    count: Ask
     rounds: tuple[tuple[Ask, Ask], ...]
     final: Ask
     histogram: Ask
@@ -102,7 +104,6 @@ class TablePlan(LearnerPlan):
     """The questions of the target `moments` or `auto`.
 
     Attributes:
-        count: ask for the number of whole rows.
         scales: asks for the scales of the degenerate columns, in order; None where the user gave it.
         fourth: ask for the fourth moments of the columns.
         far: ask for the rows that each column takes far out; None: that would tell nothing.
@@ -112,7 +113,6 @@ class TablePlan(LearnerPlan):
 
     counted: ClassVar[Fraction] = _COUNTED
 
-    count: Ask
     scales: tuple[Ask | None, ...]
     fourth: Ask
     far: Ask | None
@@ -163,11 +163,11 @@ def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], b
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan for n rows of d columns."""
     frame = Frame((0.0,) * d)
-    shares = _round_shares(n, d, purse, frame)
+    shares = {"count": (_COUNT_SHARE, count_question)} | _round_shares(n, d, purse, frame)
     shares["histogram"] = _CHECK_SHARE, partial(histogram_question, frame, float(n))
     asks = _split_with_final(purse, shares, partial(final_question, frame, 1.0, 1.0))
     histogram = asks.pop("histogram")  # asked last, in coordinates in which the estimate makes the rows standard
-    return LearnerPlan((*asks.values(), histogram), _rounds_of(asks), asks["final"], histogram)
+    return LearnerPlan((*asks.values(), histogram), asks["count"], _rounds_of(asks), asks["final"], histogram)
 
 
 def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
@@ -191,10 +191,9 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
     """
     d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
     may_be_gaussian = target == "auto" and not layout.degenerate  # degenerate columns are not Gaussian
-    shares: dict[str, tuple[Fraction, Blank]] = {}
+    shares: dict[str, tuple[Fraction, Blank]] = {"count": (_COUNT_SHARE, count_question)}
     if regular:
-        shares = _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular))
-    shares["count"] = _COUNT_SHARE, count_question
+        shares |= _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular))
     for column in learnt:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
@@ -322,6 +321,11 @@ def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
         f"About {rows} rows would do, or a budget of {_enough(n, d, purse, allotment)}, or fewer columns; force the "
         "run to try anyway"
     )
+
+
+def enough_for(curator: Curator, d: int, purse: Purse, force: bool) -> Callable[[int], None] | None:
+    """Return what refuses too few whole rows, as `check_run` refuses too few rows; None if the run is forced."""
+    return None if force else partial(check_feasible, d=d, purse=purse, allotment=curator.budget)
 
 
 def check_run(curator: Curator, d: int, purse: Purse, force: bool) -> None:

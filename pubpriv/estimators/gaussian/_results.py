@@ -27,7 +27,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.errors import NoAnswer
-from pubpriv.estimators._whole_rows import SURELY, left_out
+from pubpriv.estimators._whole_rows import SURELY, WholeRows, left_out
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import LEFT_OUT, Fitted, Measured
 from pubpriv.estimators.gaussian._odd_rows import CLEAR, OddRows
@@ -129,13 +129,15 @@ def debiased(
     purse: Purse,
     fitted: Fitted,
     fit: BulkFit,
+    counted: WholeRows,
 ) -> GaussianResult:
     """The outcome of a debiased release of rows whose lengths fit a Gaussian's so well; see `fit_to_gaussian`."""
-    n, d = curator.n_rows, preconditioner.dimension
+    size, d = counted.of(curator.size), preconditioner.dimension
+    n = size.rows
     enough = feasible(measured.records, d, purse)
     (odd, sd), end = measured.beyond, gaussian_end(n, d)
     whole = min(measured.records + odd, n)
-    warnings = shortage(whole, math.hypot(measured.counted[1], sd), curator.size, enough)
+    warnings = shortage(counted.rows, counted.sd, curator.size, enough)
     if fit.odd.seen:
         warnings.append(
             f"about {odd / n:.2g} of the private rows are further out than Gaussian rows are, and are left out: the "
@@ -153,7 +155,7 @@ def debiased(
         "could_hide": {"rows": math.ceil(CLEAR * sd), "beyond": end},
         "rounds": [ask.label for ask in plan.asks],
     }
-    fitted, unsure = _rescaled(curator.size, measured, fitted, fit)
+    fitted, unsure = _rescaled(size, measured, fitted, fit)
     errors = standard_errors(measured, fitted, preconditioner.m)
     errors["covariance"]["privacy"] = np.hypot(errors["covariance"]["privacy"], unsure * np.array(fitted.covariance))
     if fit.odd.seen:

@@ -14,19 +14,19 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import Layout
 from pubpriv.estimators.gaussian._far_columns import count_far
-from pubpriv.estimators.gaussian._learner import Position, final_rho, walk
-from pubpriv.estimators.gaussian._plan import LearnerPlan, TablePlan, check_run, feasible, table_plan
-from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._learner import final_rho, walk
+from pubpriv.estimators.gaussian._plan import TablePlan, check_run, enough_for, feasible, table_plan
+from pubpriv.estimators.gaussian._preconditioner import precondition
 from pubpriv.estimators.gaussian._public_far import feared_by_public
 from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
 from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
-from pubpriv.estimators.gaussian._whole import count_error, count_rows
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
@@ -41,12 +41,15 @@ def estimate_table(
 ) -> GaussianResult:
     """Estimate by the target `moments` or `auto`; `of_mean`: only the mean is reported, and judged."""
     curator = run.curator
-    n, d = curator.n_rows, layout.dimension
+    d = layout.dimension
     check_run(curator, d, purse, force)
-    plan = table_plan(purse, n, layout, target, of_mean)
+    plan = table_plan(purse, curator.n_rows, layout, target, of_mean)
     curator.rehearse(plan.questions)
-    preconditioner, position = _whitened(run, rows, layout, plan)
-    records = run(count_rows, plan.count)
+    preconditioner = run(precondition, layout.whitened(rows)) if layout.regular else None
+    whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
+    records, position = whole.rows, None
+    if preconditioner is not None:
+        position = walk(run, layout.frame(preconditioner), preconditioner.typical_radius, plan, whole)
     scales = tuple(
         Scale(float(column.scale or 0.0), True)
         if ask is None
@@ -65,19 +68,8 @@ def estimate_table(
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)
     table = run(measure_shells, known, plan.final, of_mean)
     feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)
-    found = _outcome(curator, layout, known, feared, scales, plan, purse, of_mean)
+    found = _outcome(curator, layout, known, feared, scales, plan, purse, of_mean, whole)
     return found if feared is table else replace(found, warnings=[*found.warnings, _PUBLIC_FAR])
-
-
-def _whitened(
-    run: Execution, rows: PublicTable, layout: Layout, plan: LearnerPlan
-) -> tuple[Preconditioner | None, Position | None]:
-    """Give the public whitening of the regular columns, and the result of the rounds; None if there are none."""
-    if not layout.regular:
-        return None, None
-    preconditioner = run(precondition, layout.whitened(rows))
-    start = Position(layout.frame(preconditioner), run.curator.n_rows)
-    return preconditioner, walk(run, start, preconditioner.typical_radius, plan)
 
 
 def _outcome(
@@ -89,13 +81,14 @@ def _outcome(
     plan: TablePlan,
     purse: Purse,
     of_mean: bool,
+    whole: WholeRows,
 ) -> GaussianResult:
     """Make the result from a release in shells."""
     preconditioner, histogram, records = known.preconditioner, known.histogram, known.records
     enough = feasible(records, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
-    warnings = shortage(records, count_error(plan.count), curator.size, enough)
+    warnings = shortage(records, whole.sd, curator.size, enough)
     if unseen:
         warnings.append(f"too few private rows show the spread of {', '.join(unseen)}: only a guess is given")
     loud, clipped = not table.quiet or table.vague, table.clipped(of_mean)

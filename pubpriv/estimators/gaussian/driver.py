@@ -17,6 +17,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
+from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
@@ -25,14 +26,13 @@ from pubpriv.estimators.gaussian._hints import log_hints
 from pubpriv.estimators.gaussian._learner import (
     Fitted,
     Measured,
-    Position,
     measure,
     median_blur,
     pool,
     walk,
 )
 from pubpriv.estimators.gaussian._no_public import no_public
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, learner_plan
+from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, enough_for, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_shape import public_lattices
 from pubpriv.estimators.gaussian._reference import (
@@ -185,12 +185,14 @@ def _learner(
     """Estimate by the learner: rounds, one last release, and a count of rows by length; see `_learner`."""
     curator = run.curator
     check_run(curator, preconditioner.dimension, purse, force)
-    plan = learner_plan(purse, curator.n_rows, preconditioner.dimension)
+    d = preconditioner.dimension
+    plan = learner_plan(purse, curator.n_rows, d)
     curator.rehearse(plan.questions)
-    measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows, plan.final.law))
+    whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
+    measured = replace(_learn(run, preconditioner, plan, whole), blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
     fit = fit_to_gaussian(run, fitted, measured, run(public_lattices, rows), plan.histogram)
-    made = debiased(curator, preconditioner, measured, plan, purse, fitted, fit)
+    made = debiased(curator, preconditioner, measured, plan, purse, fitted, fit, whole)
     heaped = heap(rows)
     if heaped is None:
         return made
@@ -198,11 +200,11 @@ def _learner(
     return replace(made, converged=False, warnings=[*made.warnings, warning])
 
 
-def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
+def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan, whole: WholeRows) -> Measured:
     """All rounds of `plan` and the final release."""
-    begun = _start(preconditioner, run.curator.n_rows)
-    position = walk(run, begun, preconditioner.typical_radius, plan)
-    return run(measure, position, plan.final)
+    center, whitening, _ = preconditioner.arrays
+    position = walk(run, Frame.of(center, whitening), preconditioner.typical_radius, plan, whole)
+    return run(measure, position, plan.final, whole)
 
 
 def _estimate(
@@ -233,12 +235,6 @@ def _estimate(
             "warnings": [*outcome.warnings, *rows.notes],
         },
     )
-
-
-def _start(preconditioner: Preconditioner, n: int) -> Position:
-    """The public whitening as a map of the table's own units; all n rows are taken to be whole."""
-    center, whitening, _ = preconditioner.arrays
-    return Position(Frame.of(center, whitening), n)
 
 
 @public_value
