@@ -103,7 +103,7 @@ def test_complete_tables_are_asked_what_they_were(name):
     curator = pp.Curator.simulation(rows, _budget(name), 3)
     made = METHODS[name](np.random.default_rng(1).normal(50, 10, (30, 2)), curator)
     assert made.diagnostics["whole_rows"] == len(rows)
-    assert [charge.label for charge in curator.statement().charges][0] == "gaussian/count"
+    assert next(charge.label for charge in curator.statement().charges) == "gaussian/count"
 
 
 @pytest.mark.parametrize(
