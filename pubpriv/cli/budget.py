@@ -135,7 +135,9 @@ def _set(
         )
         # before the table is declared, because the storage may not answer
         contents = None if declared is None else Contents.of(declared)
-        table = declared and replace(NamedTable.of(declared, bool(ids)), group_columns=tuple(by or ()))
+        table = declared and replace(
+            NamedTable.of(declared, bool(ids)).with_layout(declared, bool(ids)), group_columns=tuple(by or ())
+        )
         books.register(
             dataset,
             cap,

@@ -171,7 +171,7 @@ def test_names_exist(page):
 
 
 def test_the_page_for_reviewers_names_files_and_their_sizes():
-    """Each pattern finds files, and each part has as many lines as the page says, within a twentieth."""
+    """Each pattern finds files, and each part has as many lines as the page says, within a tenth."""
     page = (ROOT / "docs" / "review.md").read_text(encoding="utf-8")
     parts = re.findall(r"^\| \d\. .* \| (`pubpriv/.*`) \| ([\d,]+) \|$", page, flags=re.MULTILINE)
     assert len(parts) == 9
@@ -179,7 +179,7 @@ def test_the_page_for_reviewers_names_files_and_their_sizes():
         named = {pattern: [*ROOT.glob(pattern)] for pattern in spans(files)}
         assert [pattern for pattern, paths in named.items() if not paths] == []
         counted = sum(path.read_text(encoding="utf-8").count("\n") for paths in named.values() for path in paths)
-        assert abs(counted - int(lines.replace(",", ""))) <= counted / 20, (files, counted)
+        assert abs(counted - int(lines.replace(",", ""))) <= counted / 10, (files, counted)
     tests = [span for span in spans(page) if span.startswith("tests/")]
     assert [name for name in tests if not (ROOT / name).exists()] == []
 

@@ -1,11 +1,12 @@
 """The ledger's public interface: each method is one transaction, which is committed or has no effect."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from pubpriv.common.tables import canonical
-from pubpriv.errors import InvalidInput, LedgerViolation
+from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
 from pubpriv.privacy.ledger import _custody, _succession, bundle
 from pubpriv.privacy.ledger._access import Access
@@ -182,6 +183,9 @@ class Ledger:
         terms = Terms(budget_of(budget), unit, whose, periods, raise_, reason)
         of_persons = whose is not None or self._protects_persons(dataset)
         named = None if table is None else NamedTable.of(table, of_persons)
+        if named is not None and table is not None:
+            with suppress(InvalidInput, Unavailable):  # declared by name alone; the first run asks if it is a copy
+                named = named.with_layout(table, of_persons)
         with self._access.locked(dataset, create=True, tables=table is not None) as book:
             register(book, terms)
             if named is not None:
@@ -207,7 +211,8 @@ class Ledger:
             known = declared and not is_new(book, canonical(table.uri))
         if known:
             return
-        named = NamedTable.of(table, self.person(dataset) is not None)
+        of_persons = self.person(dataset) is not None
+        named = NamedTable.of(table, of_persons).with_layout(table, of_persons)
         with self._access.locked(dataset, tables=True) as book:
             if book.tables():  # perhaps declared meanwhile
                 check_declared(book, named, self.url)
@@ -222,7 +227,8 @@ class Ledger:
         with self._access.reading(dataset) as book:
             known = layout_of(book, table.uri)
         if known is None or table.n_rows not in (None, known.rows):
-            named = NamedTable.of(table, self.person(dataset) is not None)
+            of_persons = self.person(dataset) is not None
+            named = NamedTable.of(table, of_persons).with_layout(table, of_persons)
             with self._access.locked(dataset, tables=True) as book:
                 declare(book, named)
 

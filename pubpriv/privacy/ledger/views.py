@@ -46,13 +46,20 @@ class NamedTable:
 
     @classmethod
     def of(cls, table: TableIdentity, of_persons: bool) -> "NamedTable":
-        """Look these up in an opened table, whose storage is asked."""
+        """Look these up in an opened table, but for the layout; its storage is asked only if the unit is a person."""
         delimited = of_persons and getattr(table, "delimited", False)
-        groups = tuple(getattr(table, "group_columns", ()))
+        return cls(table.uri, tuple(table.source_columns), tuple(getattr(table, "group_columns", ())), delimited)
+
+    def with_layout(self, table: TableIdentity, of_persons: bool) -> "NamedTable":
+        """Look up the layout, too, for which the table's storage is asked.
+
+        Raises:
+            InvalidInput, Unavailable: see `PrivateTable.open`.
+        """
         layout = getattr(table, "layout", None)
         if layout is not None and of_persons:
             layout = replace(layout, rows=None)  # private, even if the handle knows it
-        return cls(table.uri, tuple(table.source_columns), groups, delimited, layout)
+        return replace(self, layout=layout)
 
 
 class SizedTable(TableIdentity, Protocol):
