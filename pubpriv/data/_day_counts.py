@@ -8,6 +8,9 @@ NO_DAY = int(np.iinfo(np.int64).min)
 _EXACT = 1 << 53
 """Integers up to here are exact as floats."""
 
+_ERROR = 2.0**-50
+"""More than a part of a day is wrong by; below a power of two floats are twice as dense."""
+
 
 def floored(counts: np.ndarray, per_day: int) -> np.ndarray:
     """Return the day on which each time lies, int64.
@@ -45,9 +48,16 @@ def in_days(counts: np.ndarray, per_day: int) -> np.ndarray:
 
 
 def _far_in_days(counts: np.ndarray, per_day: int) -> np.ndarray:
-    """The same for integers that are not exact as floats: most are whole numbers of a larger unit."""
-    if per_day % 1000 == 0:
-        thousands, rest = np.divmod(counts, 1000)
-        if not rest.any():
-            return in_days(thousands, per_day // 1000)
-    return np.array([count / per_day for count in counts.tolist()])
+    """The same for integers that are not exact as floats.
+
+    Whole days are exact, and the part of a day is rounded by 2^-54 at most. So the sum is rounded to the right float,
+    except where it is nearly half way between two; Python divides those integers, and rounds once.
+    """
+    whole, rest = np.divmod(counts, per_day)
+    days, part = whole.astype(np.float64), rest / per_day
+    total = days + part
+    rounded_off = np.abs((days - total) + part)
+    half = np.spacing(np.abs(total)) / 2
+    unsure = np.minimum(np.abs(rounded_off - half), np.abs(rounded_off - half / 2)) < _ERROR
+    total[unsure] = [count / per_day for count in counts[unsure].tolist()]
+    return np.asarray(total)

@@ -160,7 +160,7 @@ def test_numbers_of_one_instant_are_one_float_in_every_unit_and_as_text(tmp_path
         fits = [i for i, count in enumerate(milliseconds) if abs(count * factor) < 2**63]
         cells = pa.array([milliseconds[i] * factor for i in fits], pa.timestamp(unit))
         assert pp.PublicTable.open(pa.table({"x": cells}), ["x"]).rows[:, 0].tolist() == [wanted[i] for i in fits]
-    nanoseconds = generator.integers(0, 2**62, 300).tolist()
+    nanoseconds = generator.integers(-(2**62), 2**62, 20_000).tolist()
     cells = pa.array(nanoseconds, pa.timestamp("ns"))
     pyarrow.csv.write_csv(pa.table({"x": cells}), tmp_path / "t.csv")
     wanted = [float(Fraction(count, PER_DAY["ns"])) for count in nanoseconds]
