@@ -41,7 +41,7 @@ _POWER = 0.7
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Attack every kind of question, then the whole curator with its ledger."""
     for attack in attacks():
-        yield _attacked(attack, 5_000 if fast else 30_000, seed)
+        yield _attacked(attack, 5_000 if fast else 20_000, seed)
     yield _through_the_door(5, 1_000, seed) if fast else _through_the_door(20, 1_500, seed)
 
 

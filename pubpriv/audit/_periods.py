@@ -44,7 +44,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     yield promised("periods", "rows of one period count alone", _counted(seed), ", against sums worked out by hand")
     for example in examples():
         if example.name in ASKED:
-            yield _moved(example.mechanism, example.question, example.attainable, 2 if fast else 20, seed)
+            yield _moved(example.mechanism, example.question, example.attainable, 2 if fast else 10, seed)
     yield promised("periods", "caps of periods", _enforced())
     known = [driver for driver in drivers(seed) if driver.budget.kind != "pure"]  # which no period takes
     by_group = next(driver for driver in known if driver.by is not None)

@@ -46,7 +46,7 @@ _MOST_ATTACKED = 3
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Measure the law alone and in answers, then attack questions of few coordinates, and the door."""
-    draws, runs = (3_000, 6_000) if fast else (20_000, 40_000)
+    draws, runs = (3_000, 6_000) if fast else (12_000, 24_000)
     for size in _SIZES:
         yield _law(size, draws * max(1, 7 // size))
     yield _rounding(draws * 5)

@@ -23,7 +23,7 @@ from pubpriv.data.questions import Bisection, Question, Selection, StableCells
 _REACH = 0.99
 """Part of the attainable squared distance that a search must reach."""
 
-_FAST, _FULL = (40, 4), (600, 60)
+_FAST, _FULL = (40, 4), (300, 30)
 """Steps uphill from the best pair, and neighbouring tables of several records."""
 
 _LOG1P_CELLS = (-1.0, math.nextafter(-1.0, 0), math.nextafter(-1.0, -2), -2.0, -0.0, 1e-17, math.expm1(6.0))

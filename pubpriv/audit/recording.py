@@ -8,7 +8,7 @@ a neighbour are then compared with what the run was charged.
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -32,10 +32,24 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Replay every driver on other tables, measure it against neighbours, and have a real ledger repeat it."""
     known = drivers(seed)
     for driver in known:
-        yield from _tried(driver, seed, replays=1 if fast else 12, neighbours=10 if fast else 300)
-    one_of_each = {(driver.estimator, driver.budget.kind): driver for driver in known}  # the shorter runs come last
-    for driver in one_of_each.values() if fast else known:
+        # a replay opens no row, so what another table would add to three is measured by its totals
+        yield from _tried(driver, seed, replays=1, neighbours=10 if fast else 100)
+    for driver in one_of_each(known) if fast else known:
         yield _repeated(driver)
+
+
+def one_of_each(known: Sequence[Driver]) -> list[Driver]:
+    """Choose one driver of each estimator, each on another kind of budget as far as there are some.
+
+    Args:
+        known: drivers, the shorter runs of each estimator last.
+    """
+    chosen: dict[str, Driver] = {}
+    for estimator in dict.fromkeys(driver.estimator for driver in reversed(known)):
+        own = [driver for driver in reversed(known) if driver.estimator == estimator]
+        kinds = {driver.budget.kind for driver in chosen.values()}
+        chosen[estimator] = next((driver for driver in own if driver.budget.kind not in kinds), own[0])
+    return [*chosen.values()]
 
 
 def _tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[Finding]:
