@@ -1,8 +1,11 @@
-"""Nothing that we start tells a host that nobody configured of itself, and no command says that it would. 10 s."""
+"""Nothing that we start tells a host that nobody configured of itself, and no command says that it would. 20 s."""
 
 import os
 import pty
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +62,28 @@ def test_the_first_commands_of_a_newcomer_tell_nobody(tmp_path):
         assert "CONNECTS" not in printed
         said += printed
     assert "1-zCDP" in said  # the programs ran
+
+
+ALONE = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+"""Runs a command in a network namespace of its own: it reaches itself, and there is no route to anywhere else."""
+
+REACHES = "import socket; socket.create_connection(('192.0.2.1', 80), 5)"
+
+
+def in_no_network(*command):
+    """Run a command of Python where there is no network."""
+    root = Path(__file__).parents[2]
+    return subprocess.run([*ALONE, sys.executable, *command], cwd=root, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+def test_every_command_of_the_tutorial_works_without_a_network():
+    """Each prints what the page shows of it, and none waits for a host or complains of one."""
+    if not (shutil.which("unshare") and shutil.which("ip")) or in_no_network("-c", "").returncode:
+        pytest.skip("this system makes no network namespace: `unshare -rn` or `ip` is missing, or not allowed")
+    assert "unreachable" in in_no_network("-c", REACHES).stderr
+    page = "tests/whole/test_pages.py::test_what_a_page_tells_to_type_prints_what_it_shows[tutorial]"
+    done = in_no_network("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", page)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "1 passed" in done.stdout
