@@ -333,3 +333,44 @@ def test_missing_numbers_of_stata_are_missing(tmp_path):
         assert (read["x"].dtype == object) == convert
         check(read.copy(), [1, NAN, 100], name="stata")
         check_public(read, [1, NAN, 100])
+
+
+WHOLE = {
+    "R 4.2's write.csv": """\
+"one","id","whole","x","truth","day","time"
+1,"05",1,0.1,TRUE,2026-11-02,2026-11-02 08:30:00
+1,"5",NA,1e-300,FALSE,1900-01-01,1969-12-31 23:59:59
+1,"",100000,Inf,NA,NA,NA
+1,"a,b",7,NA,TRUE,9999-12-31,2026-11-02 00:00:00
+""",
+    "PostgreSQL 15's COPY": """\
+one,id,whole,x,truth,day,time
+1,05,1,0.1,t,2026-11-02,2026-11-02 09:30:00+01
+1,5,,1e-300,f,1900-01-01,1969-12-31 23:59:59+00
+1,,100000,Infinity,,,
+1,"a,b",7,NaN,t,9999-12-31,2026-11-02 01:00:00+01
+""",
+}
+"""Files as these programs write them, with the same rows."""
+
+ROWS = {
+    "whole": [1, NAN, 100000, 7],
+    "x": [0.1, 1e-300, math.inf, NAN],
+    "truth": [1, 0, NAN, 1],
+    "day": [DAY, -25567, NAN, 2932896],
+    "time": [DAY + 8.5 / 24, -1 / 86400, NAN, DAY],
+}
+
+
+@pytest.mark.parametrize("writer", WHOLE)
+def test_files_of_programs_that_no_test_runs_are_read_by_row(writer, tmp_path):
+    """Numbers of each column, and persons."""
+    path = tmp_path / "t.csv"
+    path.write_text(WHOLE[writer])
+    for column, wanted in ROWS.items():
+        (chunk,) = pp.PrivateTable.open(path, [column]).chunks()
+        found = np.concatenate([block[0].copy() for block in chunk.blocks()])[: len(wanted)]
+        assert np.array_equal(found, wanted, equal_nan=True)
+    wanted = people(pa.table({"one": np.ones(4), "x": ["05", "5", None, "a,b"]}), name="wanted")
+    (chunk,) = pp.PrivateTable.open(path, ["one"], person="id").chunks()
+    assert np.concatenate([*chunk.keys()]).tolist() == wanted.tolist()
