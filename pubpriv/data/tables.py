@@ -23,6 +23,7 @@ from pubpriv.data._dated import DatedChunk
 from pubpriv.data._public_columns import read_rows, select_rows
 from pubpriv.data.categories import ByCategory, check_groups
 from pubpriv.data.category_codes import codes_in_memory
+from pubpriv.data.codec import public_value
 from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.persons import id_columns, keys_in_memory
@@ -330,7 +331,7 @@ class PublicTable:
         dropped: number of rows left out because a mapped cell was null or not finite.
         source: canonical name of the file, folder or glob that they were read from; None: rows from memory.
         given_sha256: hash of the table before rows were left out by `without`; `sha256` if none were.
-        notes: why rows were left out, for the reader.
+        left_out: values for which rows were left out.
 
     Example:
         >>> import pubpriv as pp
@@ -346,7 +347,7 @@ class PublicTable:
         dropped: int = 0,
         source: str | None = None,
         given_sha256: str | None = None,
-        notes: tuple[str, ...] = (),
+        left_out: "tuple[LeftOut, ...]" = (),
     ) -> None:
         self.columns = columns
         self.source = None if source is None else canonical(source)
@@ -357,7 +358,7 @@ class PublicTable:
         digest.update(self.rows.tobytes())
         self.sha256 = digest.hexdigest()
         self.given_sha256 = given_sha256 or self.sha256
-        self.notes = notes
+        self.left_out = left_out
 
     @classmethod
     def none(cls, columns: list[str] | tuple[str, ...]) -> "PublicTable":
@@ -389,10 +390,33 @@ class PublicTable:
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
         return PublicTable(*select_rows(self.rows, self.columns, columns), self.source)
 
-    def without(self, out: np.ndarray, notes: tuple[str, ...]) -> "PublicTable":
-        """Return the table without the rows `out` (m,), booleans, and with `notes` that say why."""
-        kept = self.rows[~np.asarray(out)]
-        return PublicTable(self.columns, kept, self.dropped, self.source, self.given_sha256, (*self.notes, *notes))
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say why rows were left out, for the reader."""
+        return tuple(each.note for each in self.left_out)
+
+    def without(self, out: np.ndarray, why: "tuple[LeftOut, ...]" = ()) -> "PublicTable":
+        """Return the table without the rows `out` (m,), booleans, left out for some values."""
+        about = self.dropped, self.source, self.given_sha256, (*self.left_out, *why)
+        return PublicTable(self.columns, self.rows[~np.asarray(out)], *about)
+
+
+@public_value
+@dataclass(frozen=True)
+class LeftOut:
+    """A value for which public rows were left out.
+
+    Attributes:
+        column: name of its column.
+        value: the value.
+        rows: number of rows that have it there.
+        note: sentence for the reader.
+    """
+
+    column: str
+    value: float
+    rows: int
+    note: str
 
 
 def source_of(public: Any) -> str | None:

@@ -1,12 +1,12 @@
 """Public rows of a run, or none: some methods work without public rows."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from pubpriv.data.columns import Column, parse_columns
-from pubpriv.data.tables import PublicTable
+from pubpriv.data.tables import LeftOut, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._missing_codes import Code, codes_in
 
@@ -55,7 +55,7 @@ def usable(rows: PublicTable, one_law: bool = True) -> PublicTable:
     """
     if not len(rows.rows):
         return rows
-    if not rows.notes:
+    if not rows.left_out:
         rows = _without_codes(rows, one_law)
     low, high = rows.rows.min(axis=0), rows.rows.max(axis=0)
     for name, least, most in zip(rows.columns, low.tolist(), high.tolist(), strict=True):
@@ -74,33 +74,33 @@ def usable(rows: PublicTable, one_law: bool = True) -> PublicTable:
 
 
 def _without_codes(rows: PublicTable, one_law: bool) -> PublicTable:
-    """Leave out the rows that have a code for a missing value, with a note for each column."""
+    """Leave out the rows that have a code for a missing value, with a note on each value."""
     codes = codes_in(rows.rows, one_law)
     out = np.zeros(len(rows.rows), dtype=bool)
-    notes = []
-    for column in sorted({code.column for code in codes}):
-        own = [code for code in codes if code.column == column]
-        here = np.zeros(len(rows.rows), dtype=bool)
-        here[[index for code in own for index in code.rows]] = True
-        notes.append(_note_on(rows.columns[column], rows.rows[:, column], here, own))
-        out |= here
-    return rows.without(out, tuple(notes)) if notes else rows
+    for code in codes:
+        out[list(code.rows)] = True
+    why = [
+        LeftOut(name := rows.columns[code.column], code.value, len(code.rows), _note_on(name, code, rows.rows, out))
+        for code in codes
+    ]
+    return rows.without(out, tuple(why)) if why else rows
 
 
-def _note_on(name: str, cells: np.ndarray, out: np.ndarray, codes: Sequence[Code]) -> str:
-    """Say which cells (m,) of a column are taken for codes, how many, and what the column is without them."""
-    count, kept = int(out.sum()), cells[~out]
-    values = " or ".join(f"{code.value:g}" for code in codes)
+def _note_on(name: str, code: Code, rows: np.ndarray, out: np.ndarray) -> str:
+    """Say which value of a column is taken for a code, in how many rows, and what the column is without them."""
+    count, cells = len(code.rows), rows[:, code.column]
+    kept = cells[~out]
     with np.errstate(over="ignore", invalid="ignore"):
         spread = float(cells.std())
-        moved = max(abs(code.value / 1000 - float(np.median(kept)) / 1000) for code in codes)
+        moved = abs(code.value / 1000 - float(np.median(kept)) / 1000)
     between = "; clip(COLUMN, LOW, HIGH) bounds it" if parse_columns((name,))[0] == Column(name) else ""
     return (
-        f"{count} of {len(cells)} public rows {'has' if count == 1 else 'have'} {values} in column {name}, "
-        f"{min(code.times for code in codes):.3g} times as far from the median as any other: taken for a code of a "
-        f"missing value, and left out. The public standard deviation of {name} is {kept.std():.3g} without, "
+        f"{count} of {len(cells)} public rows {'has' if count == 1 else 'have'} {code.value:g} in column {name}, "
+        f"{code.times:.3g} times as far from the median as any other: taken for a code of a missing value, and left "
+        f"out. The public standard deviation of {name} is {kept.std():.3g} without, "
         f"{f'{spread:.3g}' if np.isfinite(spread) else 'more than numbers hold'} with. In private rows such a value "
-        f"counts as a number: one row in 1,000 moves the mean by {moved:.3g}, and so few may go unseen{between}"
+        f"counts as a number: one row in 1,000 moves the mean by {moved:.3g}, and so few may go unseen{between}. Take "
+        "such rows out of the public file if the private rows have none: else errors may include what unseen ones add"
     )
 
 

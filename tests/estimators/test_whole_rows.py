@@ -87,9 +87,7 @@ def test_what_follows_is_about_the_whole_rows(name, share):
     for seed in range(4):
         made = METHODS[name](public, pp.Curator.simulation(rows, _budget(name), seed))
         off += list((made.mean - rows[whole].mean(axis=0)) / (10 / np.sqrt(whole.sum())))
-        assert any(
-            text.startswith(f"about {100 * (1 - whole.mean()):.0f}"[:7]) for text in made.diagnostics["warnings"]
-        )
+        assert any("are left out" in text for text in made.diagnostics["warnings"])
         assert made.diagnostics["whole_rows"] == pytest.approx(whole.sum(), abs=100)
         sds = [np.square(np.asarray(part)) for part in made.standard_errors["mean"].values()]
         assert np.sqrt(sum(sds)).max() < 2 * 10 / np.sqrt(whole.sum())
@@ -103,7 +101,7 @@ def test_complete_tables_are_asked_what_they_were(name):
     curator = pp.Curator.simulation(rows, _budget(name), 3)
     made = METHODS[name](np.random.default_rng(1).normal(50, 10, (30, 2)), curator)
     assert made.diagnostics["whole_rows"] == len(rows)
-    assert next(charge.label for charge in curator.statement().charges) == "gaussian/count"
+    assert curator.statement().charges[0].label == "gaussian/count"
 
 
 @pytest.mark.parametrize(

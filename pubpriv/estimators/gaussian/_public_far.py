@@ -6,14 +6,17 @@ been visible, so that the public rows are wrong. Laws of tails cover what is nea
 columns, no law is compared with the lengths of rows.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.gaussian._table_moments import lost_entries
 from pubpriv.estimators.gaussian._table_release import Table
+from pubpriv.estimators.public_rows import LARGEST_UNIT
 
 _SELDOM = 0.05
 """Probability below which a share of rows is not believed."""
@@ -38,7 +41,48 @@ def feared_by_public(table: Table, frame: Frame, rows: np.ndarray, records: floa
     if not count or not _may_hide(count, len(rows), table.hidden / records):
         return table
     off = (rows - np.array(table.fitted.mean)) * beyond[:, None]
-    means, squares = np.abs(off.mean(axis=0)), np.square(off).mean(axis=0)
+    return _with_clipping(table, np.abs(off.mean(axis=0)), np.square(off).mean(axis=0))
+
+
+def feared_codes(table: Table, frame: Frame, public: PublicTable, records: float) -> tuple[Table, str]:
+    """Add to the clipping errors what private rows would add that noise hides, with the codes of public ones.
+
+    Public rows with a code for a missing value were left out. Private rows are not cleaned: if as many as the noise may
+    hide can have the code, by the public share of it, the errors hold what so many add.
+
+    Args:
+        table: the released table.
+        frame: frame of the release.
+        public: the public rows that were kept, and the codes of the others.
+        records: n, number of whole private rows.
+
+    Returns:
+        The table, and a warning; empty if nothing is feared.
+    """
+    mean, hidden, m = np.array(table.fitted.mean), table.hidden / records, len(public.rows)
+    means, squares, feared = np.zeros(len(mean)), np.zeros(len(mean)), []
+    for code in public.left_out:
+        at = public.columns.index(code.column)
+        off = code.value - mean[at]
+        if abs(off) > LARGEST_UNIT:
+            continue  # no covariance has it, not that of the table itself either
+        beyond = np.linalg.norm(frame.dense()[1][:, at]) * abs(off) > table.reach
+        if beyond and _may_hide(code.rows, m + code.rows, hidden):
+            share = min(hidden, code.rows / (m + code.rows))
+            means[at], squares[at] = np.hypot(means[at], share * off), squares[at] + share * off**2
+            feared.append(f"{code.value:g} in {code.column}")
+    if not feared:
+        return table, ""
+    warning = (
+        f"private rows may have {' or '.join(feared)}, as public ones do: noise hides up to "
+        f"{math.ceil(table.hidden):,} of them, and the errors include what these would add. If the private rows have "
+        "none, take such rows out of the public file; if they may have some, bound the column: clip(COLUMN, LOW, HIGH)"
+    )
+    return _with_clipping(table, means, squares), warning
+
+
+def _with_clipping(table: Table, means: np.ndarray, squares: np.ndarray) -> Table:
+    """Add to the clipping errors of means (d,), and what may be missing from second moments (d,)."""
     *others, of_mean = table.mean_errors
     *parts, of_covariance = table.covariance_errors
     return replace(

@@ -22,7 +22,7 @@ from pubpriv.estimators.gaussian._far_columns import count_far
 from pubpriv.estimators.gaussian._learner import final_rho, walk
 from pubpriv.estimators.gaussian._plan import TablePlan, check_run, enough_for, feasible, table_plan
 from pubpriv.estimators.gaussian._preconditioner import precondition
-from pubpriv.estimators.gaussian._public_far import feared_by_public
+from pubpriv.estimators.gaussian._public_far import feared_by_public, feared_codes
 from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
@@ -69,7 +69,13 @@ def estimate_table(
     table = run(measure_shells, known, plan.final, of_mean)
     feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)
     found = _outcome(curator, layout, known, feared, scales, plan, purse, of_mean, whole)
-    return found if feared is table else replace(found, warnings=[*found.warnings, _PUBLIC_FAR])
+    if feared is not table:
+        found = replace(found, warnings=[*found.warnings, _PUBLIC_FAR])
+    hiding, warning = feared_codes(feared, frame, rows, records)
+    if not warning:
+        return found
+    good = found.converged and not hiding.clipped(of_mean)
+    return replace(found, errors=_errors_of(hiding), converged=good, warnings=[*found.warnings, warning])
 
 
 def _outcome(
@@ -126,12 +132,18 @@ def _outcome(
     }
     if table.core is not None:
         facts |= debiased_facts(table.core, table.fitted)
-    errors = {
+    good = enough and not loud and converged and not clipped
+    return GaussianResult(
+        table.fitted, good, _errors_of(table), facts, warnings, _beyond(histogram, table.reach, records)
+    )
+
+
+def _errors_of(table: Table) -> dict[str, Any]:
+    """Give the errors of a release in shells, by number and source."""
+    return {
         part: dict(zip(("sampling", "privacy", "clipping"), map(np.array, values), strict=True))
         for part, values in (("mean", table.mean_errors), ("covariance", table.covariance_errors))
     }
-    good = enough and not loud and converged and not clipped
-    return GaussianResult(table.fitted, good, errors, facts, warnings, _beyond(histogram, table.reach, records))
 
 
 def _beyond(histogram: Histogram, reach: float, records: float) -> tuple[float, float]:

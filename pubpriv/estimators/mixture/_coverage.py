@@ -323,7 +323,7 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: _Support, 
     if out == 0 or kept.sum() < max(most, 2):
         return replace(known, asked=asked)
     rows = known.rows
-    rows = rows.without(~kept, ())
+    rows = rows.without(~kept)
     warning = f"{out} of {len(kept)} public rows lie where almost no private row is: they were left out"
     return replace(
         known,
