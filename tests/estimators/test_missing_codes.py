@@ -127,18 +127,31 @@ def _clinic(m: int, n: int, code: float = -999.0) -> tuple[pd.DataFrame, pd.Data
     ids=["mean", "mean, known", "gaussian", "mixture"],
 )
 def test_a_code_among_the_public_rows_does_not_ruin_a_run(estimate, code):
-    """Means are right, errors are those of clean public rows, and the report says what was left out."""
+    """Numbers are those of clean public rows, and the report says what was left out."""
     public, private = _clinic(41, 2000, code)
     made = estimate(public, pp.Curator.simulation(private.to_numpy(), "zcdp:0.5", seed=1, columns=["a", "b"]))
     clean = estimate(public.drop(3), pp.Curator.simulation(private.to_numpy(), "zcdp:0.5", seed=1, columns=["a", "b"]))
     mean, right = (np.ravel(each.means if hasattr(each, "means") else each.mean) for each in (made, clean))
     assert mean.tolist() == right.tolist()
-    assert made.converged == clean.converged
     said = [text for text in made.diagnostics["warnings"] if "code of a missing value" in text]
     assert len(said) == 1
     assert said[0].startswith(f"1 of 41 public rows has {code:g} in column a, ")
     assert made.provenance["public_sha256"] == PublicTable.open(public, ["a", "b"]).sha256  # the file, as it is
     assert made.provenance["n_public"] == 40
+
+
+def test_private_rows_may_have_the_codes_of_public_ones():
+    """Errors include what as many would add as noise hides, where public rows do not contradict that; not more."""
+    public, private = _clinic(41, 3000)
+    rows = private.to_numpy().copy()
+    rows[:5, 0] = -999
+    made = pp.estimate_mean(public, pp.Curator.simulation(rows, "zcdp:0.5", seed=1, columns=["a", "b"]))
+    error = np.sqrt(sum(np.square(part) for part in map(np.array, made.standard_errors["mean"].values())))
+    assert abs(made.mean[0] - rows[:, 0].mean()) < 2 * error[0]
+    assert error[0] < 1.1 * 1069 * made.diagnostics["could_hide"]["rows"] / 3000
+    assert error[1] < 0.03
+    assert not made.converged
+    assert any(text.startswith("private rows may have -999 in a") for text in made.diagnostics["warnings"])
 
 
 def test_what_was_left_out_crosses_to_tasks_and_is_not_looked_for_twice(tmp_path):
@@ -167,5 +180,5 @@ def test_plan_and_fit_say_it_before_anything_is_spent(tmp_path, monkeypatch, cap
         monkeypatch, capsys, "fit", *asked, "--private", "private.csv", "--dataset", "v", "--ledger", "sqlite:///l.db",
         "--out", "model.json", "--plain",
     )  # fmt: skip
-    assert told.code == 0
+    assert told.code in (0, 4)  # the private rows may have it, too
     assert any(line.startswith(f"warning: {words}") for line in told.lines)
