@@ -9,6 +9,7 @@ import pubpriv as pp
 from pubpriv.errors import NoAnswer
 from pubpriv.estimators._whole_rows import left_out, whole_rows
 from pubpriv.ledger.unit import Size
+from pubpriv.privacy.budgets import Purse
 
 COUNTS = np.array([40.0, 30.0, 21.0, 5.0])
 
@@ -104,22 +105,55 @@ def test_complete_tables_are_asked_what_they_were(name):
     assert curator.statement().charges[0].label == "gaussian/count"
 
 
-@pytest.mark.parametrize(
-    ("share", "force", "words"),
-    [(1.0, False, "too few to be seen"), (1.0, True, "too few to be seen"), (0.985, False, "are too few for the")],
-)
+ENDING = {
+    **METHODS,
+    "mean, known": partial(pp.estimate_mean, covariance=100 * np.eye(2)),
+    "mixture": partial(pp.estimate_mixture, n_components=2),
+    "mixture, k looked for": pp.estimate_mixture,
+}
+
+
+@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.parametrize("kind", ["zcdp:0.5", "pure:3"])
+def test_a_run_ends_after_the_count_where_no_row_is_whole(name, kind):
+    """At 1% of its budget, with what is missing first, and what to look for."""
+    if name == "no-public":
+        kind = _budget(name)
+    rows, _ = _with_missing(1.0)
+    curator = pp.Curator.simulation(rows, kind, 1)
+    with pytest.raises(NoAnswer, match=r"^no answer: about (9|1).*missing or infinite.*too few.*decimal commas"):
+        ENDING[name](np.random.default_rng(1).normal(50, 10, (30, 2)), curator)
+    (charge,) = curator.statement().charges
+    assert charge.label.endswith("/count")
+    statement = curator.statement()
+    assert float(statement.to_json()["spent"].split()[0]) <= 0.011 * float(Purse.of(curator.budget).units) / 1e12
+
+
+@pytest.mark.parametrize(("share", "force"), [(0.985, False), (1.0, True)])
 @pytest.mark.parametrize("name", ["mean", "gaussian", "gaussian's target"])
-def test_a_run_ends_after_the_count_where_no_row_is_whole(name, share, force, words):
-    """At 1% of its budget, with what is missing first; also where too few are left for this budget."""
+def test_a_run_ends_where_too_few_rows_are_left_for_it(name, share, force):
+    """Unless it is forced, and some can be seen."""
     rows, _ = _with_missing(share)
     curator = pp.Curator.simulation(rows, "zcdp:0.5", 1)
-    with pytest.raises(NoAnswer) as refused:
+    with pytest.raises(NoAnswer, match="too few to be seen" if force else "are too few for the"):
         METHODS[name](np.random.default_rng(1).normal(50, 10, (30, 2)), curator, force=force)
-    text = str(refused.value)
-    assert text.startswith(("no answer: about 9", "no answer: about 1e+02%", "no answer: about 100%"))
-    for said in (words, "decimal commas", "missing or infinite"):
-        assert said in text
     assert [charge.label for charge in curator.statement().charges] == ["gaussian/count"]
+
+
+@pytest.mark.parametrize("share", [0.55, 0.9])
+@pytest.mark.parametrize("name", ["mean, known", "mixture"])
+def test_other_methods_are_about_the_whole_rows_too(name, share):
+    """And say what share was left out, to the noise of the count."""
+    rows, whole = _with_missing(share)
+    rows[::2] += 200 * (name == "mixture")
+    public = np.random.default_rng(1).normal(50, 10, (30, 2))
+    public[::2] += 200 * (name == "mixture")
+    made = ENDING[name](public, pp.Curator.simulation(rows, "zcdp:0.5", 1))
+    means = np.atleast_2d(made.means if name == "mixture" else made.mean)
+    for at, mean in enumerate(means[np.argsort(means[:, 0])]):
+        assert mean == pytest.approx(50 + 200 * at, abs=4 * 10 / np.sqrt(whole.sum() / len(means)))
+    (said,) = [text for text in made.diagnostics["warnings"] if "missing" in text]
+    assert float(said.split("%")[0].split()[-1]) == pytest.approx(100 * (1 - whole.mean()), abs=2)
 
 
 def test_a_forced_run_goes_on_with_the_rows_that_are_left():

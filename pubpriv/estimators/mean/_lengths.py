@@ -17,7 +17,7 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Shells
 from pubpriv.estimators._lengths import gaussian_shares, length_quantile
-from pubpriv.estimators._whole_rows import SURELY, whole_rows
+from pubpriv.estimators._whole_rows import SURELY, WholeRows, whole_rows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.steps import step
@@ -90,14 +90,16 @@ def lengths_question(frame: Frame, spread: float, ask: Ask) -> Counts:
 
 @step(title="lengths of rows", private=True)
 def count_lengths(
-    curator: Curator, known: KnownCovariance, center: tuple[float, ...], spread: float, ask: Ask
+    curator: Curator, known: KnownCovariance, center: tuple[float, ...], spread: float, whole: WholeRows, ask: Ask
 ) -> Lengths:
     """Count rows by whitened distance from `center`, which is off by about `spread` standard deviations.
+
+    The number of whole rows is the mean of their sum and of the count before, if that is clearly less than n.
 
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
     answer = curator.release(lengths_question(known.frame(np.array(center)), spread, ask), ask.label)
     asked = answer.question  # on a resumed run, the question as it was stored
     counts, sd = answer.values["count"], bounding_sd(asked, "count")
-    whole = whole_rows(curator.size, counts, sd)
-    return Lengths(asked.partition.edges, tuple(counts.tolist()), sd, curator.n_rows, whole)
+    found = whole_rows(whole.of(curator.size), counts, sd)
+    return Lengths(asked.partition.edges, tuple(counts.tolist()), sd, curator.n_rows, found)

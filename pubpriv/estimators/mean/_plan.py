@@ -20,6 +20,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators._whole_rows import count_question
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
 from pubpriv.estimators.mean._lengths import lengths_question
@@ -31,11 +32,11 @@ from pubpriv.privacy.budgets import Budget, Purse
 _SHARES = np.geomspace(0.002, 0.5, 36)
 """Budget shares that are tried for step 1."""
 
-_LENGTHS = Fraction(5, 100)
-"""Share of the budget for the counts that decide how step 2 clips; see `_lengths`."""
+_COUNT, _LENGTHS = Fraction(1, 100), Fraction(4, 100)
+"""Shares of the budget for the number of whole rows, and for the counts that decide how step 2 clips (`_lengths`)."""
 
-_PURE_LENGTHS = Fraction(15, 1000)
-"""The same share in a pure run, where small shares cost more (`PureDP.split`): 6% of epsilon."""
+_PURE_COUNT, _PURE_LENGTHS = Fraction(1, 1000), Fraction(1145, 100_000)
+"""The same shares in a pure run, where small shares cost more (`PureDP.split`): 1% and 5% of epsilon."""
 
 _WIDER, _WIDER_ALONE = 0.005, 0.02
 """A step takes the largest clip radius whose sd is at most this part more than the least: it clips other laws less. The
@@ -108,38 +109,50 @@ class MeanPlan(Plan):
 
         Rows with missing values add nothing, so each answer times n / rows is the answer for the complete rows.
         """
-        factor = self.n / rows
+        if rows == self.n:
+            return self
+        factor, public = self.n / rows, 1 / self.m
         one, two = (
             replace(each, sampling=factor * each.sampling, privacy=factor**2 * each.privacy) for each in self.steps
         )
-        error = self.error if factor == 1 else math.sqrt(combined(one, two, rows, 1 / self.m)[1])
-        return replace(self, n=rows, steps=(one, two), error=error)
+        known = public / (public + one.variance)
+        return replace(
+            self,
+            n=rows,
+            steps=(one, two),
+            move=known / one.slope,
+            spread=math.sqrt(known * one.variance),
+            error=math.sqrt(combined(one, two, rows, public)[1]),
+        )
 
     @classmethod
     def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
         """Make the plan with the least predicted error for n private rows of d columns and m public rows."""
-        lengths = _lengths(purse)
-        measuring = 1 - lengths
+        count, lengths = _counts(purse)
+        measuring = 1 - count - lengths
         exact = measuring * Fraction(_best_share(n, d, m, purse)).limit_denominator(10_000)
         blank, frame = _blank_sum(d), Frame((0.0,) * d)
         shares: dict[str, tuple[Fraction, Blank]] = {
+            "count": (count, count_question),
             "step-1": (exact, blank),
             "lengths": (lengths, partial(lengths_question, frame, 0.0)),
             "step-2": (measuring - exact, blank),
         }
         asks = tuple(split_purse(purse, "mean", shares).values())
-        design = _design(n, d, m, asks[0].rho, asks[2].rho)
+        design = _design(n, d, m, asks[1].rho, asks[3].rho)
         return cls(asks, n, d, m, design.steps, design.move, design.spread, design.error)
 
 
-def _lengths(purse: Purse) -> Fraction:
-    return _PURE_LENGTHS if purse.radial else _LENGTHS
+def _counts(purse: Purse) -> tuple[Fraction, Fraction]:
+    """Shares of the number of whole rows and of the lengths of rows."""
+    return (_PURE_COUNT, _PURE_LENGTHS) if purse.radial else (_COUNT, _LENGTHS)
 
 
 def _rhos(purse: Purse, share: float, d: int) -> tuple[float, float]:
     """rho of Gaussian noise with the sds of both steps, if step 1 takes `share` of what they have together."""
-    lengths = float(_lengths(purse))
-    first, _, second = purse.rhos((share * (1 - lengths), lengths, (1 - share) * (1 - lengths)))
+    count, lengths = map(float, _counts(purse))
+    left = 1 - count - lengths
+    _, first, _, second = purse.rhos((count, share * left, lengths, (1 - share) * left))
     louder = d + 1 if purse.radial else 1  # variance of radial noise in d coordinates
     return first / louder, second / louder
 

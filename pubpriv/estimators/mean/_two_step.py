@@ -15,7 +15,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import left_out
+from pubpriv.estimators._whole_rows import count_whole_rows, left_out
 from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean._any_law import as_released
 from pubpriv.estimators.mean._clip import choose_clip
@@ -43,14 +43,16 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "mean/design", partial(MeanPlan.of, purse, curator.n_rows, len(rows.columns), len(rows.rows))
     )
     curator.rehearse(plan.questions)
+    whole_rows = count_whole_rows(run, plan.asks[0])
+    expected, share = plan.of_whole(whole_rows.rows), whole_rows.rows / plan.n
     public = options.public
-    first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
-    center = np.array(public) + known.colour(plan.move * np.array(first.move))
+    first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[1])
+    center = np.array(public) + known.colour(expected.move * np.array(first.over(share).move))
     around = tuple(center.tolist())
-    found = run(count_lengths, known, around, plan.spread, plan.asks[1])
-    clip = run(choose_clip, found, plan.d, plan.spread, _noise_of_step(plan), options.assumed)
+    found = run(count_lengths, known, around, expected.spread, whole_rows, plan.asks[2])
+    clip = run(choose_clip, found, plan.d, expected.spread, _noise_of_step(plan), options.assumed)
     radius = plan.steps[1].radius if clip.gaussian else clip.radius
-    second = run.at("2 of 2", first)(clipped_mean, known, around, radius, plan.asks[2])
+    second = run.at("2 of 2", first)(clipped_mean, known, around, radius, plan.asks[3])
     share = found.whole / plan.n
     counted, first, second = plan.of_whole(found.whole), first.over(share), second.over(share)
     if clip.gaussian:
@@ -64,7 +66,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "could_hide": {"rows": found.unseen, "beyond": radius},
     }
     warnings = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
-    notes = left_out(curator.size, found.whole, found.sd * math.sqrt(len(found.counts)))
+    notes = left_out(curator.size, whole_rows.rows, whole_rows.sd)
     return replace(result, warnings=(*warnings, *result.warnings), diagnostics=facts | result.diagnostics, notes=notes)
 
 
@@ -108,7 +110,7 @@ def _shares(plan: MeanPlan) -> dict[str, Any]:
 
 def _noise_of_step(plan: MeanPlan) -> float:
     """Compute the noise sd of one coordinate of step 2's mean at a clip radius of 1."""
-    question = plan.asks[2].as_asked(sum_question(Frame((0.0,) * plan.d), 1.0, plan.asks[2]))
+    question = plan.asks[3].as_asked(sum_question(Frame((0.0,) * plan.d), 1.0, plan.asks[3]))
     return float(question.noise()["sum"][0]) / plan.n
 
 

@@ -5,6 +5,7 @@ from itertools import chain
 
 from pubpriv.data.questions import Question
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators._whole_rows import count_whole_rows
 from pubpriv.estimators.mixture._coverage import Coverage, cover
 from pubpriv.estimators.mixture._ladder_plan import Ladder
 from pubpriv.estimators.mixture._outline import outline
@@ -46,10 +47,11 @@ def survey(run: Execution, rows: PublicTable, settings: MixtureSettings, purse: 
         ways = replace(ways, crowd=seen.crowd)
         _expect(run, rows, ways)
     run.curator.rehearse(*ways.questions())
-    covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage)
+    whole = count_whole_rows(run, ways.count)
+    covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage, whole)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
-    return Scene(run, covered.rows, covered.scaling, settings, covered.starts), ways, covered
+    return Scene(run, covered.rows, covered.scaling, settings, covered.starts, whole), ways, covered
 
 
 def _expect(run: Execution, rows: PublicTable, ways: Ways) -> None:

@@ -26,7 +26,7 @@ from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.data.uncovered import Uncovered
-from pubpriv.estimators._whole_rows import whole_rows
+from pubpriv.estimators._whole_rows import WholeRows, whole_rows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._linear import clip_radius, one_thread
 from pubpriv.estimators.mixture._outline import Outline, outline
@@ -154,7 +154,14 @@ class Coverage:
 
 
 def cover(
-    run: Execution, rows: PublicTable, scaling: Scaling, seen: Outline, most: int, clusters: int, asks: dict[str, Ask]
+    run: Execution,
+    rows: PublicTable,
+    scaling: Scaling,
+    seen: Outline,
+    most: int,
+    clusters: int,
+    asks: dict[str, Ask],
+    whole: WholeRows,
 ) -> Coverage:
     """Ask what the public rows lack, and return what the run continues with.
 
@@ -166,11 +173,12 @@ def cover(
         most: number of components, or the most that there may be.
         clusters: number of clusters for scalings; see `precondition`.
         asks: asks of `coverage_questions`, by name; if empty, nothing is asked.
+        whole: number of whole rows.
     """
-    known, n = Coverage(rows, scaling, rows), float(run.curator.n_rows)
+    known, n = Coverage(rows, scaling, rows), whole.rows
     if SUPPORT in asks:
-        support = run(_support, scaling, seen, asks[SUPPORT])
-        n = support.rows  # without this question, the number of rows that lack a value is not known yet
+        support = run(_support, scaling, seen, whole, asks[SUPPORT])
+        n = support.rows
         known = _without(run, known, seen, support, most, clusters)
         if known.rows is not rows:
             seen = run(outline, known.rows, known.scaling, most)
@@ -192,7 +200,7 @@ def cover(
 
 @step(title="support of public rows", private=True)
 @one_thread
-def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Support:
+def _support(curator: Curator, scaling: Scaling, seen: Outline, whole: WholeRows, ask: Ask) -> _Support:
     """Count the private rows nearest to public points that lie apart from all others.
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
@@ -200,7 +208,7 @@ def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _Su
     regions = NearestPoint(_frame(scaling, seen), seen.points, seen.alone)
     answer = curator.release(Counts.priced(regions, ask.price), ask.label)
     counts, noise = answer.values["count"], bounding_sd(answer.question, "count")
-    rows = whole_rows(curator.size, counts, noise)
+    rows = whole_rows(whole.of(curator.size), counts, noise)
     expected = np.bincount(seen.alone) * rows / len(seen.alone)
     few = counts < np.minimum(_UNSUPPORTED * expected + _NOT_MORE * noise, expected - SURELY_FEW * noise)
     return _Support(tuple(counts.tolist()), noise, tuple((np.flatnonzero(few[1:]) + 1).tolist()), rows)

@@ -1,6 +1,5 @@
 """Diagnostics of a run of the default method: public facts and released answers."""
 
-import math
 from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any
@@ -106,7 +105,7 @@ def _warnings(
         *(() if outside is None else outside.warnings(last.rows)),
         *(() if last.tails is None else last.tails.warnings(scene.rows.columns)),
         *fit.warnings(guard.clear),
-        *left_out(scene.run.curator.size, last.rows, last.count_sd * math.sqrt(len(last.counts) + 1)),
+        *left_out(scene.run.curator.size, scene.whole.rows, scene.whole.sd),
         *scene.scaling.notes,
         *advice(len(scene.rows.rows), k, smallest),
     ]

@@ -18,6 +18,7 @@ from pubpriv.data.questions import BoundedScore, Counts, JointCounts, LiftedGram
 from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators._far_out import far_share
+from pubpriv.estimators._whole_rows import count_question
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture._far_points import blank_regions
 from pubpriv.estimators.mixture._fit_regions import shells_about, shells_along, shells_inside
@@ -37,7 +38,11 @@ from pubpriv.estimators.mixture.rounds import (
 )
 from pubpriv.privacy.budgets import Purse
 
-_GUARD = Fraction(4, 100)
+_COUNT, _PURE_COUNT = Fraction(1, 100), Fraction(1, 1000)
+"""Share of the number of whole rows, and in a pure run, where small shares cost more (`PureDP.split`): 1% of epsilon.
+"""
+
+_GUARD = Fraction(3, 100)
 _FIT = Fraction(2, 100)
 """Shares of the score that guards the public model, and of the two kinds of counts that test the fit."""
 
@@ -88,6 +93,7 @@ class MixturePlan(Plan):
         covariance_type: covariance type of the rounds.
         most: most components to look for; 0: k is known.
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
+        count: asks for the number of whole rows, before all else.
         guard: chooses between the private and the public model.
         coverage: questions before clustering, planned or asked; see `coverage_questions`.
         fit: tests whether the released model fits.
@@ -108,6 +114,7 @@ class MixturePlan(Plan):
     covariance_type: str
     most: int
     noise: float
+    count: Ask
     guard: Ask
     coverage: tuple[Ask, ...]
     fit: Ask
@@ -169,7 +176,8 @@ class MixturePlan(Plan):
             several: components of the public model whose cells are counted before a ladder; 0: no ladder.
         """
         blanks = Blanks(d, k, covariance_type, n)
-        before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
+        before: _Shares = {"count": (_PURE_COUNT if purse.radial else _COUNT, count_question)}
+        before |= {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         # of all components that there may be: the plan for those that are found must not ask more than was set aside
         largest = most or k
         by_columns = covariance_type != "spherical" and largest * d <= _FAR_COLUMNS
@@ -182,7 +190,7 @@ class MixturePlan(Plan):
             ample = regime == Regime.AMPLE
             worth = worth_of(purse, blanks.round, CROWD)
             shares = _separated(worth, n / k, blanks, before, most, largest, ample, groups, several)
-        asks = split_purse(purse, "mixture", shares, CROWD)
+        asks = split_purse(purse, "mixture", {"count": shares.pop("count"), **shares}, CROWD)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(
             asks=tuple(asks.values()),
@@ -191,6 +199,7 @@ class MixturePlan(Plan):
             covariance_type=covariance_type,
             most=most,
             noise=noise_of([*asks.values()][-1], d, n / k, covariance_type),
+            count=asks["count"],
             guard=asks["guard"],
             coverage=tuple(asks[name] for name in coverage),
             fit=asks["fit"],

@@ -7,6 +7,7 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import count_steps
+from pubpriv.estimators._whole_rows import WholeRows
 from pubpriv.estimators.mixture._count_clusters import count_clusters
 from pubpriv.estimators.mixture._counts import CountLaws
 from pubpriv.estimators.mixture._settings import MixtureSettings
@@ -18,13 +19,14 @@ from pubpriv.released.law import Mixture
 
 @dataclass(frozen=True)
 class Scene:
-    """A run, with the objects that most of its steps need."""
+    """A run, with the objects that most of its steps need, and the number of whole rows."""
 
     run: Execution
     rows: PublicTable
     scaling: Scaling
     settings: MixtureSettings
     starts: PublicTable
+    whole: WholeRows
 
     @property
     def covariance_type(self) -> str:

@@ -50,6 +50,11 @@ class Ways:
         names = coverage_questions(self.purse, self.n, self.most, self.crowd)
         return dict(zip(names, self.plan(self.most, Regime.SCARCE, names)[0].coverage, strict=True))
 
+    @cached_property
+    def count(self) -> Ask:
+        """Ask for the number of whole rows; it is the same in all plans."""
+        return self.plan(self.most, Regime.SCARCE, ())[0].count
+
     @property
     def likely_coverage(self) -> tuple[str, ...]:
         """Names of the questions asked before clustering if the public rows lack nothing."""

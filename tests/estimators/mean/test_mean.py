@@ -337,7 +337,8 @@ def test_a_run_charges_what_was_rehearsed_and_no_more_than_its_budget(budget):
     curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed=1)
     estimate = pp.estimate_mean(public, curator)
     charged = {line.label: line.noise_scale for line in curator.statement().charges}
-    assert list(charged) == ["mean/step-1", "mean/lengths", "mean/step-2"] == list(estimate.diagnostics["shares"])
+    labels = ["mean/count", "mean/step-1", "mean/lengths", "mean/step-2"]
+    assert list(charged) == labels == list(estimate.diagnostics["shares"])
     if budget == "zcdp:0.5":
         plan = MeanPlan.of(HALF_PURSE, 1000, 5, 1)
         assert sum(ask.price for ask in plan.asks) == 1
