@@ -140,7 +140,8 @@ def test_a_mean_estimate_is_saved_with_its_statement(tmp_path):
     assert again.mean.tobytes() == estimate.mean.tobytes()
     assert again.columns == ("a", "b")
     assert again.method == "two-step (simulation: not private)"
-    assert [line["label"] for line in again.privacy["charges"]] == ["mean/count", "mean/step-1", "mean/lengths", "mean/step-2"]
+    charges = [line["label"] for line in again.privacy["charges"]]
+    assert charges == ["mean/count", "mean/step-1", "mean/lengths", "mean/step-2"]
     assert again.provenance["n_private"] == 500
     assert again.standard_errors == estimate.standard_errors
 
