@@ -42,12 +42,13 @@ def values_from(given: Sequence[str], option: str = "--given") -> dict[str, floa
 
 
 def _limits_like(names: Sequence[str], like: str) -> "dict[str, Limits]":
+    from pubpriv.common.column_names import is_expression, text_of
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
     from pubpriv.released.bending import Limits
 
     check_public_file(like, None)
-    table = PublicTable.open(like, list(names))
+    table = PublicTable.open(like, [name if is_expression(name) else text_of(name) for name in names])
     return {name: Limits.of_public(values) for name, values in zip(names, table.rows.T, strict=True)}
 
 

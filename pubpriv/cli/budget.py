@@ -108,8 +108,10 @@ def _set(
     The cap holds for ever. With --private and --columns the table is declared too; otherwise the first fit binds its
     table.
     """
-    from pubpriv.common.lists import split_names
+    from pubpriv.common.column_names import split_columns, text_of
+    from pubpriv.data.categories import named_source
     from pubpriv.data.contents import Contents
+    from pubpriv.data.persons import person_names
     from pubpriv.data.tables import PrivateTable
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
@@ -124,19 +126,23 @@ def _set(
     if by and private is None:
         raise InvalidInput("--by names a column of the private table: give --private and --columns too")
     periods = _periods(period, per_period, lifetime)
-    ids = () if person is None else tuple(split_names(person))
+    ids = () if person is None else person_names(split_columns(person))
     with Ledger.open(url) as books:
         is_new = not books.datasets()
         if not ids and dataset in books.datasets():
             ids = person_columns_of(books.person(dataset))
-        dates = "" if periods is None else periods.column
+        id_texts = tuple(map(text_of, ids))
+        dates = "" if periods is None else text_of(periods.column)
         declared = (
-            PrivateTable.open(private, split_names(columns), person=ids, dates=dates) if private and columns else None
+            PrivateTable.open(private, split_columns(columns), person=id_texts, dates=dates)
+            if private and columns
+            else None
         )
         # before the table is declared, because the storage may not answer
         contents = None if declared is None else Contents.of(declared)
         table = declared and replace(
-            NamedTable.of(declared, bool(ids)).with_layout(declared, bool(ids)), group_columns=tuple(by or ())
+            NamedTable.of(declared, bool(ids)).with_layout(declared, bool(ids)),
+            group_columns=tuple(map(named_source, by or ())),
         )
         books.register(
             dataset,
@@ -145,7 +151,7 @@ def _set(
             unit,
             raise_,
             reason,
-            ids,
+            id_texts,
             persons,
             periods,
             no_line_breaks=no_line_breaks,

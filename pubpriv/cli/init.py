@@ -61,7 +61,7 @@ def init(
     """
     for module in ("ruamel", "prefect"):
         need(module)
-    from pubpriv.common.lists import join_names, split_names
+    from pubpriv.common.column_names import join_columns, split_columns
     from pubpriv.common.tables import canonical
     from pubpriv.deployments.files import described
     from pubpriv.deployments.model import Dataset
@@ -73,7 +73,7 @@ def init(
     url = ledger_url(ledger)
     private = canonical(_ask(private, "--private", "Private table (Parquet, CSV or Feather; file, folder or glob)"))
     public = canonical(_ask(public, "--public", "Public rows of the same kind"))
-    names = split_names(_ask(columns, "--columns", "Columns to use", join_names(_shared(private, public, url))))
+    names = split_columns(_ask(columns, "--columns", "Columns to use", join_columns(_shared(private, public, url))))
     data = {
         "dataset": dataset,
         "unit": _ask(unit, "--unit", "What does one record stand for", "one record"),

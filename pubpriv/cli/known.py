@@ -49,9 +49,9 @@ class Known:
             InvalidInput: a file that does not describe a dataset, an unknown dataset, or several declared tables.
             Unavailable: the ledger cannot be read now.
         """
-        from pubpriv.common.lists import split_names
+        from pubpriv.common.column_names import split_columns
 
-        named = None if columns is None else tuple(split_names(columns))
+        named = None if columns is None else tuple(split_columns(columns))
         typed = cls(dataset, private, public, named, ledger)
         if dataset is not None and dataset.lower().endswith(_SUFFIXES):
             return typed._filled_from(Path(dataset))
@@ -71,6 +71,7 @@ class Known:
 
     def _declared(self) -> "Known":
         """Fill in from the table that is declared in the ledger."""
+        from pubpriv.common.column_names import text_of
         from pubpriv.privacy.ledger import Ledger
 
         with Ledger.open(ledger_url(self.ledger), create=False) as books:
@@ -80,7 +81,9 @@ class Known:
         if len(tables) > 1:
             named = "; ".join(str(table["uri"]) for table in tables)
             raise InvalidInput(f"dataset {self.dataset} declares several tables ({named}): say which, with --private")
-        return replace(self, private=tables[0]["uri"], columns=self.columns or tuple(tables[0]["columns"]))
+        return replace(
+            self, private=tables[0]["uri"], columns=self.columns or tuple(map(text_of, tables[0]["columns"]))
+        )
 
 
 def _read_dataset(file: Path) -> "Dataset":

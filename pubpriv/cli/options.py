@@ -22,7 +22,7 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         help='Use these columns, for example age,"log1p(cost)"; also log, sqrt, clip(x, 0, 9) and "a / b". '
-        "A name with a comma in it stands between double quotes.",
+        "A name with a comma in it, or one that reads as an expression, stands between double quotes or backticks.",
         show_default=False,
     ),
 ]

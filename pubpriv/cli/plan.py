@@ -191,7 +191,7 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
             "the unit of the dataset is a person, and the number of its rows is private: give --persons N"
         )
     check_may_be_counted(known.private, known.ledger)
-    private = PrivateTable.open(known.private, public.columns, known.columns is None)
+    private = PrivateTable.open(known.private, known.columns or public.columns, known.columns is None)
     show_contents(Contents.of(private))
     return int(private.n_rows or 0)
 

@@ -75,6 +75,7 @@ def report(
     overwrite: _Overwrite = False,
 ) -> None:
     """Write a release as one HTML page that needs no network: for a screen, a telephone, or paper."""
+    from pubpriv.data.columns import parse_columns
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
     from pubpriv.released.report import write_report
@@ -85,7 +86,7 @@ def report(
     check_suffix(file, "a page", ".html", ".htm", "")
     if public is not None:
         check_public_file(public, ledger)
-    rows = None if public is None else PublicTable.open(public, estimate.columns)
+    rows = None if public is None else PublicTable.open(public, parse_columns(estimate.columns))
     history = None if estimate.is_simulation else _history(estimate, ledger)
     _written(lambda: write_report(estimate, file, rows, history), file)
     note(f"report written to {file}")

@@ -5,6 +5,7 @@ Loading pandas takes longer than a small fit, so it is used only if a pandas obj
 
 import csv
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from pubpriv.data._arrow import (
     validity_of,
 )
 from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow, unreadable
-from pubpriv.data.columns import Column, meant, parse_columns, sources_of
+from pubpriv.data.columns import Column, called_like, meant, parse_columns, sources_of, two_meanings
 from pubpriv.data.formats._parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import is_private
@@ -51,7 +52,7 @@ class _PublicColumn:
     named_only: bool = False
 
 
-def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
+def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
     """Read columns of a public table by its canonical name, or of rows in memory; keep rows whose cells are all finite.
 
     Args:
@@ -70,13 +71,17 @@ def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple
 
 
 def select_rows(
-    rows: np.ndarray, names: Sequence[str], columns: Sequence[str]
+    rows: np.ndarray, names: Sequence[str], columns: Sequence[str | Column]
 ) -> tuple[tuple[str, ...], np.ndarray, int]:
-    """Compute `columns`, names or expressions, from rows (m, d) whose columns are `names`; see `read_rows`."""
-    return _chosen_rows(_of_array(rows, names), columns)
+    """Compute `columns`, texts, from rows (m, d) whose columns are the texts `names`; see `read_rows`."""
+    known = parse_columns(tuple(names))
+    found = _of_array(rows, [column.source if column.function is None else "" for column in known])
+    plain = [cells for cells, column in zip(found, known, strict=True) if column.function is None]
+    computed = {column: cells for cells, column in zip(found, known, strict=True) if column.function is not None}
+    return _chosen_rows(plain, columns, computed)
 
 
-def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[_PublicColumn]:
+def _columns_of(source: Any, columns: Sequence[str | Column] | None) -> list[_PublicColumn]:
     """Find the columns of a table by its canonical name, or of rows in memory.
 
     Raises:
@@ -109,13 +114,16 @@ def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> lis
 
 
 def _chosen_rows(
-    found: Sequence[_PublicColumn], columns: Sequence[str] | None
+    found: Sequence[_PublicColumn],
+    columns: Sequence[str | Column] | None,
+    computed: Mapping[Column, _PublicColumn] | None = None,
 ) -> tuple[tuple[str, ...], np.ndarray, int]:
     """Compute the chosen columns, and keep rows whose cells are all finite.
 
     Args:
         found: columns of the table.
-        columns: names or expressions; None: all numeric columns, in their order.
+        columns: texts or parsed columns; None: all numeric columns that have a name, in their order.
+        computed: expressions of the table that are known already.
 
     Returns:
         Names of the columns as written, rows (m, d), and how many rows were left out.
@@ -123,15 +131,25 @@ def _chosen_rows(
     Raises:
         InvalidInput: no row, no numeric column, no usable row, or a column that is missing, duplicated or not numeric.
     """
-    if not any(column.rows for column in found):
+    computed = computed or {}
+    if not any(column.rows for column in (*found, *computed.values())):
         raise InvalidInput("the public table has no rows")
     if columns is None:
-        numeric = [column.name for column in found if column.numbers is not None and not column.named_only]
+        numeric = [
+            Column(column.name)
+            for column in found
+            if column.name and column.numbers is not None and not column.named_only
+        ]
         if not numeric:
             raise InvalidInput("the public table has no numeric column")
         columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
     chosen = parse_columns(columns if isinstance(columns, str) else tuple(columns))
-    rows = np.column_stack([_cells_of(found, column) for column in chosen])
+    own = called_like(columns, (column.name for column in found))
+    if own is not None and {*own.sources} <= {column.name for column in found}:
+        warnings.warn(f"the expression is used: {two_meanings(own, 'the public table')}", stacklevel=4)
+    rows = np.column_stack(
+        [_numbers_in(computed[column]) if column in computed else _cells_of(found, column) for column in chosen]
+    )
     finite = np.isfinite(rows)
     whole = finite.all(axis=1)
     if not whole.any():
@@ -220,34 +238,37 @@ def _of_arrow_column(name: str, kind: Any, chunks: Sequence[Any]) -> _PublicColu
 
 
 def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
-    """One column as float64, mapped. If the table itself has a column called `log(x)`, that one is used as it is.
+    """One column as float64, mapped.
 
     Raises:
         InvalidInput: no such column, two of them, or one that is not numeric.
     """
-    if wanted.name in [column.name for column in columns]:
-        wanted = Column(wanted.name)
-    cells = wanted.of(lambda name: _numbers_of(columns, name))
+    cells = wanted.of(lambda name: _numbers_of(columns, name, wanted))
     with np.errstate(all="ignore"):
         wanted.apply(cells)
     return cells
 
 
-def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
-    """Cells of the column of that name as a new array; raises as `_cells_of` does."""
+def _numbers_of(columns: Sequence[_PublicColumn], name: str, wanted: Column) -> np.ndarray:
+    """Cells of the column of that name, for `wanted`, as a new array; raises as `_cells_of` does."""
     matches = [column for column in columns if column.name == name]
     if len(matches) != 1:
         problem = "is missing from" if not matches else "appears more than once in"
         names = [column.name for column in columns]
+        if not matches and wanted.function is not None and wanted.name in names:
+            raise InvalidInput(two_meanings(wanted, "the public table"))
         raise InvalidInput(
             f"column {name!r} {problem} the public table, whose columns are: {', '.join(names)}"
             f"{'' if matches else meant(name, names)}"
         )
-    found = matches[0]
+    return _numbers_in(matches[0])
+
+
+def _numbers_in(found: _PublicColumn) -> np.ndarray:
     if found.numbers is None:
         raise InvalidInput(
-            f"column {name!r} of the public table is {found.kind}, not a number: name other columns, or write its "
-            "cells as numbers"
+            f"column {found.name!r} of the public table is {found.kind}, not a number: name other columns, or write "
+            "its cells as numbers"
         )
     return found.numbers()
 
@@ -326,7 +347,7 @@ def _numbers_or_none(column: _PublicColumn, rows: int) -> np.ndarray:
 
 
 def _read_csv(file: PublicFile) -> list[_PublicColumn]:
-    """Columns with their names as written; pandas would rename the second of two equal names."""
+    """Columns with their names as written; pandas would rename the second of two equal names, and an empty one."""
     import pandas as pd
 
     lines = filter(None, csv.reader(TextIOWrapper(BytesIO(file.content), "utf-8-sig", newline="")))
@@ -340,7 +361,7 @@ def _read_csv(file: PublicFile) -> list[_PublicColumn]:
     written = (
         pd.read_csv(BytesIO(file.content), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     )
-    if len(set(written)) < len(written) == frame.shape[1]:
+    if len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
     return [
         column if column.numbers else _of_cells(column.name, column.kind, _texts_of(frame.iloc[:, i]), True)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pubpriv.common.column_names import inside, name_of, quoted
 from pubpriv.data._checks import kind, kinds
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
@@ -19,14 +20,36 @@ from pubpriv.errors import InvalidInput
 _MOST_CATEGORIES = 1000
 """Limit on the number of groups, because each takes time in a scan."""
 
-_MONTH_OF = re.compile(r"^month\((.+)\)$")
+_MONTH_OF = re.compile(r"\s*month\((.+)\)\s*", re.DOTALL)
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 def source_of_groups(column: str) -> str:
-    """Return the file's column that `column` or `month(column)` names."""
-    match = _MONTH_OF.match(column)
-    return match[1] if match else column
+    """Return the file's column that `column` or `month(column)` names, in quotes or not."""
+    match = _MONTH_OF.fullmatch(column)
+    return inside(match[1] if match else column)
+
+
+def is_by_month(column: str) -> bool:
+    """Return whether a text says `month(column)`."""
+    return _MONTH_OF.fullmatch(column) is not None
+
+
+def named_source(text: str) -> str:
+    """Return the file's column that a text of a user names, `column` or `month(column)`.
+
+    Raises:
+        InvalidInput: another expression, or no text.
+    """
+    match = _MONTH_OF.fullmatch(text) if isinstance(text, str) else None
+    return name_of(match[1] if match else text, "the column of groups")
+
+
+def _text_of_groups(column: str) -> str:
+    """The shortest text with this meaning; a name as earlier versions wrote it keeps its text."""
+    name, by_month = source_of_groups(column), is_by_month(column)
+    plain = name if inside(name) == name and name and not is_by_month(name) else quoted(name)
+    return f"month({plain})" if by_month else plain
 
 
 class _Coded(Protocol):
@@ -65,8 +88,9 @@ class ByCategory:
 
     def __post_init__(self) -> None:
         kind("the column of ByCategory", self.column, str)
-        if not self.source or self.source != self.source.strip():
+        if not self.column.strip():
             raise InvalidInput("a column of groups has a name: --by region, or --by 'month(visit_date)'")
+        object.__setattr__(self, "column", _text_of_groups(self.column))
         kinds("the values of ByCategory", self.values, str)
         if len({*self.values}) < len(self.values) or "" in self.values:
             raise InvalidInput(f"the groups by {self.column} are texts, each named once")
@@ -84,7 +108,7 @@ class ByCategory:
     @property
     def by_month(self) -> bool:
         """Whether the groups are the months of a date column."""
-        return self.source != self.column
+        return is_by_month(self.column)
 
     @property
     def n_regions(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pubpriv.data._arrow import distinct, is_bytes, of_each_value, validity_of
 from pubpriv.data._dates import NO_MONTH, months_of
-from pubpriv.data.categories import ByCategory, source_of_groups
+from pubpriv.data.categories import ByCategory, is_by_month, source_of_groups
 from pubpriv.errors import InvalidInput
 
 _FIRST_YEAR = 1970
@@ -33,7 +33,7 @@ def check_kind(column: str, kind: Any, where: str) -> None:
         kind = kind.value_type
     if is_bytes(kind):
         return  # cells of a column without a type, as they are written
-    if source != column:
+    if is_by_month(column):
         if types.is_date(kind) or types.is_timestamp(kind):
             return
         raise InvalidInput(f"column {source!r} of {where} is {kind}: a month is taken of dates or times")

@@ -1,25 +1,24 @@
 """Columns as a user names them: `cost`, or an expression of one or two columns, from a closed list.
 
 An expression is a public map of the cells of one record, so it costs no budget and no proof changes: if it gives NaN
-or infinity, the record is not counted.
+or infinity, the record is not counted. `common.column_names` says how columns of any name are named.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
+from pubpriv.common.column_names import CALL, CLIP, FUNCTIONS, RATIO, inside, is_expression, quoted, text_of
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput, nearest
 
-MAPS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
+MAPS = dict(zip(FUNCTIONS, (np.log, np.log1p, np.sqrt), strict=True))
 """Functions of one cell that an expression may name."""
 
 _BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
-_EXPRESSION = re.compile(rf"\s*({'|'.join(MAPS)})\((.+)\)\s*")
-_CLIP = re.compile(r"\s*clip\((.+),([^,]+),([^,]+)\)\s*")
-_RATIO = re.compile(r"\s*(\S.*?)\s+/\s+(\S.*?)\s*")
 _SIGNS = r"[-+*/^]+"
 _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 
@@ -51,12 +50,11 @@ class Column:
 
     @property
     def name(self) -> str:
-        """The expression: `cost`, `log1p(cost)`, `clip(cost, 0, 1000)` or `cost / visits`."""
-        if self.over is not None:
-            return f"{self.source} / {self.over}"
-        if self.between is not None:
-            return f"clip({self.source}, {', '.join(map(_written, self.between))})"
-        return f"{self.function}({self.source})" if self.function else self.source
+        """The shortest text that names it: `cost`, `` `cost, net` ``, `log1p(cost)`, `clip(cost, 0, 1000)`, `cost / n`.
+
+        Names are in quotes only where the text would mean something else without them.
+        """
+        return _text_of(self)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -92,6 +90,31 @@ class Column:
         if self.function in _BACK:
             _BACK[self.function](cells, out=cells)
 
+    def written(self, source: str, over: str | None) -> str:
+        """Return its text with these texts of its sources."""
+        if over is not None:
+            return f"{source} / {over}"
+        if self.between is not None:
+            return f"clip({source}, {', '.join(map(_written, self.between))})"
+        return f"{self.function}({source})" if self.function else source
+
+    @property
+    def explicit(self) -> str:
+        """Its text with quotes around all names, which nobody can take for another one."""
+        return self.written(quoted(self.source), None if self.over is None else quoted(self.over))
+
+
+@lru_cache(maxsize=1 << 12)
+def _text_of(column: Column) -> str:
+    bare = column.written(column.source, column.over)
+    if column.function is None:
+        return text_of(bare)
+    try:
+        same = _parse(bare) == column
+    except InvalidInput:
+        same = False
+    return bare if same else column.explicit
+
 
 def map_columns(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
     """Apply each column's map to its row of a block (d, length), in place, and return the block."""
@@ -105,15 +128,15 @@ def sources_of(columns: Iterable[Column]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source for column in columns for source in column.sources))
 
 
-def parse_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Return columns for `names`, in order.
+def parse_columns(names: Sequence[str | Column]) -> tuple[Column, ...]:
+    """Return columns for `names`, in order; columns that are parsed already stay as they are.
 
     Raises:
         InvalidInput: not a list, no name, an empty name, the same expression twice, or bounds that are not two numbers.
     """
     if not isinstance(names, list | tuple):
         raise InvalidInput(f'columns are a list of names, for example ["age", "log1p(cost)"], not {names!r}')
-    columns = tuple(_parse(name) for name in names)
+    columns = tuple(name if isinstance(name, Column) else _parse(name) for name in names)
     if not columns:
         raise InvalidInput("no columns: name at least one numeric column")
     written = [column.name for column in columns]
@@ -143,21 +166,43 @@ def meant(name: str, names: Iterable[str]) -> str:
     return f", did you mean {near!r}?" if near else ""
 
 
+def called_like(texts: Sequence[str | Column], names: Iterable[str]) -> Column | None:
+    """Return an expression that is also the name of a column of the table: it may not be what the user means.
+
+    Args:
+        texts: texts as somebody wrote them; columns that are parsed already have one meaning.
+        names: names of the table's columns.
+    """
+    known = {*names}
+    meant = (text for text in texts if isinstance(text, str) and is_expression(text))
+    return next((_parse(text) for text in meant if not known.isdisjoint({text, text.strip()})), None)
+
+
+def two_meanings(column: Column, where: str) -> str:
+    """Return the message that a table has a column with the name of an expression."""
+    return (
+        f"{where} has a column that is itself called {column.name}, and {column.name} is an expression of others: "
+        f"write {quoted(column.name)} for that column, or {column.explicit} for the expression"
+    )
+
+
 def _parse(name: object) -> Column:
     if not isinstance(name, str):
         raise InvalidInput(f"a column is named by a text, not by {name!r}: give the table's columns names of text")
     if not name.strip():
         raise InvalidInput('a column name is empty: write --columns a,b,"log1p(c)"')
-    if match := _EXPRESSION.fullmatch(name):
-        return Column(match[2].strip(), match[1])
-    if match := _CLIP.fullmatch(name):
+    if not is_expression(name):
+        return Column(inside(name))
+    if match := CALL.fullmatch(name):
+        return Column(inside(match[2]), match[1])
+    if match := CLIP.fullmatch(name):
         low, high = (_number(text) for text in match.groups()[1:])
         if low is None or high is None or not low < high:
             raise InvalidInput(f"{name.strip()}: a column is clipped between two numbers, clip(column, low, high)")
-        return Column(match[1].strip(), "clip", between=(low, high))
-    if match := _RATIO.fullmatch(name):
-        return Column(match[1], "ratio", match[2])
-    return Column(name.strip())
+        return Column(inside(match[1]), "clip", between=(low, high))
+    match = RATIO.fullmatch(name)
+    assert match is not None  # the last kind of expression
+    return Column(inside(match[1]), "ratio", inside(match[2]))
 
 
 def _number(text: str) -> float | None:

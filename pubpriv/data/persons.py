@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.column_names import name_of
 from pubpriv.data._arrow import is_uuid, of_each_value, texts_of_uuids, validity_of
 from pubpriv.errors import InvalidInput
 
@@ -37,7 +38,7 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
         InvalidInput: not names, the same name twice, or a column of the estimate.
     """
     names = tuple(person) if isinstance(person, list | tuple) else (None,)
-    if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
+    if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
         raise InvalidInput("a person is known by one or more columns, each named once: --person patient_id")
     both = sorted({*names} & {*columns})
     if both:
@@ -46,6 +47,18 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
             "--columns"
         )
     return names
+
+
+def person_names(person: Any) -> tuple[str, ...]:
+    """Return the names of the id columns that a text, or several, name; see `common.column_names`.
+
+    Raises:
+        InvalidInput: not texts, or an expression.
+    """
+    texts = (person,) if isinstance(person, str) else person
+    if not isinstance(texts, list | tuple):
+        raise InvalidInput("a person is known by one or more columns, each named once: --person patient_id")
+    return tuple(name_of(text, "a column that says whose row it is") for text in texts)
 
 
 def id_kind(name: str, kind: Any, where: str) -> str:

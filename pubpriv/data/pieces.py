@@ -17,7 +17,7 @@ from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_nu
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.category_codes import check_kind, codes_of
-from pubpriv.data.columns import Column, map_columns, meant, sources_of
+from pubpriv.data.columns import Column, map_columns, meant, sources_of, two_meanings
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of
@@ -255,6 +255,10 @@ def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
 
 
 def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
+    for column in columns:
+        own = column.function is not None and column.name in look.schema.names
+        if own and not {*column.sources} <= {*look.schema.names}:
+            raise InvalidInput(two_meanings(column, f"the private table {where}"))
     for name in sources_of(columns):
         kind = look.schema.field(_place(look, name, where)).type
         if name not in look.untyped and not is_read_as_number(kind):

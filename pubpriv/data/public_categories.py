@@ -7,7 +7,7 @@ from typing import Any
 
 from pubpriv.common.tables import canonical, is_in_memory
 from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow
-from pubpriv.data.categories import ByCategory, source_of_groups
+from pubpriv.data.categories import ByCategory, is_by_month, source_of_groups
 from pubpriv.data.category_codes import check_kind, texts_of
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.formats.pandas_columns import column_of
@@ -69,9 +69,8 @@ def _of_csv(content: bytes, column: str) -> set[str]:
 
 
 def _of_array(array: Any, column: str) -> set[str]:
-    by_month = source_of_groups(column) != column
     check_kind(column, array.type, "the public table")
-    return texts_of(array, by_month)
+    return texts_of(array, is_by_month(column))
 
 
 def _check_there(name: str, names: list[str]) -> None:

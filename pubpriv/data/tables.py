@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.column_names import join_columns, name_of
 from pubpriv.common.layouts import TableLayout
-from pubpriv.common.lists import join_names
 from pubpriv.common.periods import Span
 from pubpriv.common.tables import canonical
 from pubpriv.data._dated import DatedChunk
@@ -24,9 +24,9 @@ from pubpriv.data._public_columns import read_rows, select_rows
 from pubpriv.data.categories import ByCategory, check_groups
 from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.codec import public_value
-from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
+from pubpriv.data.columns import Column, called_like, map_columns, parse_columns, sources_of, two_meanings
 from pubpriv.data.formats import BATCH, memory_table
-from pubpriv.data.persons import id_columns, keys_in_memory
+from pubpriv.data.persons import id_columns, keys_in_memory, person_names
 from pubpriv.data.pieces import Chunk, block_length, columns_read, footers, is_delimited
 from pubpriv.errors import InvalidInput
 
@@ -90,7 +90,7 @@ class PrivateTable:
     def open(
         cls,
         source: Any,
-        columns: list[str] | tuple[str, ...],
+        columns: Sequence[str | Column],
         exact: bool = False,
         person: str | Sequence[str] = (),
         by: ByCategory | None = None,
@@ -104,9 +104,10 @@ class PrivateTable:
             source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
                 URI. Or a table in memory: a DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of
                 DuckDB.
-            columns: names or expressions. Integers, floats and decimals are numbers; booleans are 1 and 0; dates and
-                times are days since the beginning of 1970, durations are days. In a CSV file, and in a column of
-                pandas of the type `object`, each cell is parsed by itself, and is missing if it is none of these.
+            columns: names or expressions; a name in backticks or double quotes is never an expression. Integers, floats
+                and decimals are numbers; booleans are 1 and 0; dates and times are days since the beginning of 1970,
+                durations are days. In a CSV file, and in a column of pandas of the type `object`, each cell is parsed
+                by itself, and is missing if it is none of these.
             exact: refuse a table with other columns than these, ids and dates.
             person: id column or columns, if the unit is a person: integers, texts or UUIDs. A row without an id is not
                 counted.
@@ -118,15 +119,16 @@ class PrivateTable:
 
         Raises:
             InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
-                always allowed); a table in memory without a name, or a file with one. If the unit is a person, a table
-                without rows is accepted.
+                always allowed); an expression that is also the name of a column; a table in memory without a name, or a
+                file with one. If the unit is a person, a table without rows is accepted.
             Unavailable: the storage does not answer.
 
         Warns:
             UserWarning: an id column of pandas has the type `object`, so ids are compared as they are written.
         """
         declared = parse_columns(columns)
-        ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
+        ids = id_columns(person_names(person), sources_of(declared))
+        dates = name_of(dates, "the date column") if dates else ""
         check_groups(by, (*sources_of(declared), *ids))
         read = columns_read(declared, ids, by, dates)
         if isinstance(source, str | os.PathLike):
@@ -138,8 +140,10 @@ class PrivateTable:
             _warn_of_untyped(where, ids)
         rows, sources = 0, {*sources_of(declared)}
         for footer in footers(where, declared, ids, by, dates):
+            if own := called_like(columns, footer.names):
+                raise InvalidInput(two_meanings(own, f"the private table {where}"))
             if exact and set(footer.names) - ({*read} - sources) != sources:
-                names = join_names([column.name for column in declared])
+                names = join_columns([column.name for column in declared])
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"
@@ -367,7 +371,7 @@ class PublicTable:
         return cls(names, np.empty((0, len(names))))
 
     @classmethod
-    def open(cls, source: Any, columns: list[str] | tuple[str, ...] | None = None) -> "PublicTable":
+    def open(cls, source: Any, columns: Sequence[str | Column] | None = None) -> "PublicTable":
         """Read public rows from a Parquet or CSV file, a DataFrame, or an (m, d) array.
 
         Args:
@@ -379,15 +383,18 @@ class PublicTable:
             InvalidInput: missing or unreadable file, missing, duplicated or non-numeric column, no usable row.
         """
         if isinstance(source, PublicTable):
-            return source if columns is None or tuple(columns) == source.columns else source.select(columns)
+            return source if columns is None else source.select(columns)
         where = source_of(source)  # before reading: a link may change meanwhile
         return cls(*read_rows(source if where is None else where, columns), where)
 
-    def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
-        """Return the same rows with other `columns`: names of this table's columns, or expressions of them."""
-        if set(columns) <= set(self.columns):
-            chosen = [self.columns.index(name) for name in columns]
-            return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
+    def select(self, columns: Sequence[str | Column]) -> "PublicTable":
+        """Return the same rows with other `columns`: those of this table, or expressions of them."""
+        names = tuple(column.name for column in parse_columns(columns))
+        if names == self.columns:
+            return self
+        if set(names) <= set(self.columns):
+            chosen = [self.columns.index(name) for name in names]
+            return PublicTable(names, self.rows[:, chosen], self.dropped, self.source)
         return PublicTable(*select_rows(self.rows, self.columns, columns), self.source)
 
     @property

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
-from pubpriv.common.lists import join_names
+from pubpriv.common.column_names import join_in_command, text_of
 from pubpriv.common.tables import canonical, kind_of
-from pubpriv.data.categories import source_of_groups
+from pubpriv.data.categories import named_source
 from pubpriv.data.columns import parse_columns, sources_of
+from pubpriv.data.persons import person_names
 from pubpriv.data.pieces import is_delimited
 from pubpriv.data.tables import PublicTable
 from pubpriv.deployments.fire_times import times
@@ -114,7 +115,7 @@ def _otherwise(dataset: Dataset, balance: Any, line: str) -> str:
     if dataset.unit not in (balance.unit, ONE_RECORD):  # whose default stands for any
         known, said = balance.unit, dataset.unit
         return f"one record is {known!r} in the ledger, which never changes, and {said!r} in the file: correct the file"
-    if person_columns_of(balance.person) != dataset.person:
+    if person_columns_of(balance.person) != person_names(dataset.person):
         protected = balance.person.described() if balance.person else "one row"
         return f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
     periods = _other_periods(dataset.period_terms, balance.periods)
@@ -167,9 +168,10 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
 
 def _declaring(dataset: Dataset, columns: tuple[str, ...]) -> str:
     """Give the options of `pubpriv budget set` that declare the private table, for a person to correct."""
-    groups = "".join(f" --by {quote(name)}" for name in _group_columns(dataset))
+    groups = "".join(f" --by {quote(join_in_command([name]))}" for name in _group_columns(dataset))
     said = " --no-line-breaks" * dataset.no_line_breaks + " --another-table" * dataset.another_table
-    return f" --private {quote(dataset.private)} --columns {quote(join_names(columns) or 'NAMES')}{groups}{said}"
+    names = join_in_command(columns) or "NAMES"
+    return f" --private {quote(dataset.private)} --columns {quote(names)}{groups}{said}"
 
 
 def _has_lines_of_persons(dataset: Dataset) -> bool:
@@ -185,7 +187,7 @@ def _has_lines_of_persons(dataset: Dataset) -> bool:
 def _group_columns(dataset: Dataset) -> tuple[str, ...]:
     """List the columns by which releases of the file tell groups of rows apart."""
     named = [release.settings.get("by") for release in dataset.releases]
-    return tuple(sorted({source_of_groups(str(by)) for by in named if by}))
+    return tuple(sorted({named_source(str(by)) for by in named if by}))
 
 
 def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
@@ -194,7 +196,7 @@ def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
     if names is None and dataset.public is None:
         return (), " (the file names no columns, and no public table that has them)"
     if names is None:
-        others = {*dataset.person, *_group_columns(dataset)}
+        others = {*map(text_of, (*person_names(dataset.person), *_group_columns(dataset)))}
         try:
             names = tuple(name for name in PublicTable.open(dataset.public).columns if name not in others)
         except PubPrivError:

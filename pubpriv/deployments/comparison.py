@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
+from pubpriv.data.columns import parse_columns
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.scaling import FLOOR, precondition
 from pubpriv.released.law import Mixture
@@ -45,7 +46,9 @@ def compare(estimate: pp.MixtureEstimate, public: Any, private: Any, held_out: A
         held_out: the same for the rows that are scored.
         seed: seed of scikit-learn's five starts.
     """
-    rows, peers, test = (pp.PublicTable.open(part, list(estimate.columns)) for part in (public, private, held_out))
+    rows, peers, test = (
+        pp.PublicTable.open(part, parse_columns(estimate.columns)) for part in (public, private, held_out)
+    )
     return scored(estimate, others(rows, peers.rows, len(estimate.weights), seed), test.rows)
 
 

@@ -6,6 +6,8 @@ has any rows, so an empty table is accepted.
 
 from collections.abc import Iterable
 
+from pubpriv.common.column_names import text_of
+from pubpriv.data.persons import person_names
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.deployments.model import Audit, Dataset
 from pubpriv.errors import PubPrivError
@@ -24,8 +26,9 @@ def table_findings(models: Iterable[Dataset | Audit]) -> list[tuple[str, str]]:
 def _finding(dataset: Dataset) -> str | None:
     try:
         public = PublicTable.open(dataset.public, dataset.columns)
-        columns = [name for name in public.columns if name not in dataset.person]
-        dates = "" if dataset.period_terms is None else dataset.period_terms.column
+        ids = [*map(text_of, person_names(dataset.person))]
+        columns = dataset.columns or [name for name in public.columns if name not in ids]
+        dates = "" if dataset.period_terms is None else text_of(dataset.period_terms.column)
         PrivateTable.open(dataset.private, columns, dataset.columns is None, dataset.person, dates=dates)
     except PubPrivError as error:
         return str(error)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from pubpriv.common.column_names import text_of
 from pubpriv.common.periods import Span
 from pubpriv.common.tables import canonical, sharing
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
-from pubpriv.data.categories import ByCategory, source_of_groups
+from pubpriv.data.categories import ByCategory, named_source
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.contents import Contents
 from pubpriv.data.public_categories import groups_of
@@ -184,7 +185,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     _check_period(job, terms)
     columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
     warnings = () if terms is None or job.rows_of else (f"this run asks all rows: it counts in every {terms.unit}",)
-    groups = () if job.by is None else (source_of_groups(job.by),)
+    groups = () if job.by is None else (named_source(job.by),)
     if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
         return warnings
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
@@ -256,11 +257,12 @@ def _ingested(
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
     check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
-    beside = ids if job.by is None else (*ids, source_of_groups(job.by))
-    public = job.checked(_public(job, validation, runner, beside))
+    beside = ids if job.by is None else (*ids, named_source(job.by))
+    public = job.checked(_public(job, validation, runner, tuple(map(text_of, beside))))
     by = _groups(job, runner)
-    dated = "" if periods is None else periods.column, job.rows_of or ""
-    named = public.columns, job.columns is None, ids, by, *dated
+    dated = "" if periods is None else text_of(periods.column), job.rows_of or ""
+    # as the user wrote them: an expression that is also the name of a column is refused
+    named = job.columns or public.columns, job.columns is None, tuple(map(text_of, ids)), by, *dated
     private: PrivateTable = runner(_ingest_private, Place(), job.private, *named)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
@@ -291,7 +293,7 @@ def _groups(job: Job, runner: Runner) -> ByCategory | None:
 
 
 def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...]) -> PublicTable:
-    """The public rows of a job, validated and without the columns of ids and groups; or a table without rows.
+    """The public rows of a job, validated and without the texts `ids`, columns of ids and groups; or no rows.
 
     Raises:
         InvalidInput: the method needs public rows and there are none, or nothing says which columns to use.

@@ -38,7 +38,7 @@ def public_rows(
         InvalidInput: the method would not use the rows, or needs some and has none, or the rows cannot be read, or are
             in units that numbers do not hold.
     """
-    rows = PublicTable.none(columns) if public is None else PublicTable.open(public, list(columns))
+    rows = PublicTable.none(columns) if public is None else PublicTable.open(public, parse_columns(columns))
     check_public(bool(len(rows.rows)), method, without)
     return usable(rows, one_law)
 

@@ -10,6 +10,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError, Unavailable
 from pubpriv.privacy.ledger import Ledger
@@ -33,7 +34,7 @@ def public_rows_of(estimate: Estimate, source: str | None) -> PublicTable | None
     if source is None:
         return None
     try:
-        public = PublicTable.open(source, estimate.columns)
+        public = PublicTable.open(source, parse_columns(estimate.columns))
     except PubPrivError:
         return None
     return public if public.sha256 == estimate.provenance["public_sha256"] else None

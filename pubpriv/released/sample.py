@@ -71,7 +71,8 @@ def names_of(estimate: Estimate, original_units: bool) -> tuple[str, ...]:
         InvalidInput: two columns with the same name.
     """
     columns = parse_columns(estimate.columns)
-    names = tuple(column.original if original_units else column.name for column in columns)
+    plain = (original_units or column.function is None for column in columns)
+    names = tuple(column.original if own else column.name for column, own in zip(columns, plain, strict=True))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidInput(f"two columns would both be called {', '.join(twice)}: leave --original-units out")

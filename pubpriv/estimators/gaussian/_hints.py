@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pubpriv.common.lists import join_names
+from pubpriv.common.column_names import join_columns
 from pubpriv.data.columns import parse_columns
 
 _SKEWED, _SURE = 1.25, 3.0
@@ -77,7 +77,7 @@ def _advice(columns: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
     """Say what to write instead of the columns that were found; empty if there are none."""
     if not found:
         return ()
-    instead = join_names([f"log1p({name})" if name in found else name for name in columns])
+    instead = join_columns([f"log1p({name})" if name in found else name for name in columns])
     one = len(found) == 1
     text = (
         f"{' and '.join(found)} {'has' if one else 'have'} a long tail to the right: {'its' if one else 'their'} "

@@ -13,6 +13,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
 from pubpriv.curator import Curator
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture._settings import MixtureSettings
@@ -211,7 +212,7 @@ class PrivateGaussianMixture(
     def _rows(self, X: Any) -> np.ndarray:
         """(n, d) numbers of the model's columns: arrays as they are, tables through the columns' expressions."""
         if isinstance(X, PublicTable | str | os.PathLike) or hasattr(X, "columns"):
-            table = PublicTable.open(X, list(self.estimate_.columns))
+            table = PublicTable.open(X, parse_columns(self.estimate_.columns))
             if table.dropped:
                 raise InvalidInput(f"{table.dropped} rows have a missing or infinite value: leave them out first")
             return table.rows

@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from pubpriv.common.column_names import join_in_command
 from pubpriv.common.layouts import TableLayout
-from pubpriv.common.lists import join_names
 from pubpriv.common.tables import canonical, is_in_memory, is_url, root_and_pattern, sharing
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
 from pubpriv.privacy.ledger import schema
@@ -215,7 +215,7 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     what = f"the table {table.uri}" if known is None else f"{' and '.join(named)} of {table.uri}"
     declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in tables) or "no table yet"
     columns = table.source_columns or sorted({column for t in tables for column in t["columns"]})
-    how = _command(book, table, url, columns, "".join(f" --by {quote(name)}" for name in groups))
+    how = _command(book, table, url, columns, "".join(f" --by {quote(join_in_command([name]))}" for name in groups))
     near = nearest(missing[0], known) if known and missing else None
     hint = "D" if near is None else f"Did you mean {near!r}? If not, d"
     if known is None and _nothing_at(uri):
@@ -231,7 +231,7 @@ def _command(book: Book, table: TableIdentity, url: str, columns: Sequence[str],
         return f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
     return (
         f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {quote(url)} --private "
-        f"{quote(table.uri)} --columns {quote(join_names(columns))}{options}`"
+        f"{quote(table.uri)} --columns {quote(join_in_command(columns))}{options}`"
     )
 
 

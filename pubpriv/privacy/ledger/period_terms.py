@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pubpriv.common.column_names import name_of
 from pubpriv.common.periods import UNITS, Span
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, PureDP, budget_from_json
@@ -47,7 +48,7 @@ class PeriodTerms:
             InvalidInput: the text has another form.
         """
         unit, _, column = text.partition(":")
-        return cls(unit.strip(), column.strip(), budget, lifetime)
+        return cls(unit.strip(), name_of(column, "the date column of periods"), budget, lifetime)
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "PeriodTerms | None":

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from pubpriv.common.column_names import name_of
 from pubpriv.common.tables import canonical
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
@@ -179,7 +180,8 @@ class Ledger:
             raise InvalidInput("a private table is declared opened: table=PrivateTable.open(PATH, COLUMNS)")
         if no_line_breaks and table is None:
             raise InvalidInput("--no-line-breaks says something of a private table: name it too, with its columns")
-        whose = PersonTerms.asked((person,) if isinstance(person, str) else tuple(person), persons)
+        texts = (person,) if isinstance(person, str) else person
+        whose = PersonTerms.asked(tuple(name_of(text, "a column that says whose row it is") for text in texts), persons)
         terms = Terms(budget_of(budget), unit, whose, periods, raise_, reason)
         of_persons = whose is not None or self._protects_persons(dataset)
         named = None if table is None else NamedTable.of(table, of_persons)
