@@ -13,6 +13,9 @@ from pubpriv.errors import InvalidInput
 
 _FIRST_YEAR = 1970
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
+_WHOLE = re.compile(r"([+-]?[0-9]{1,20})(?:\.0*)?")
+_TRUTHS = {"true": ("true", "t", "yes", "y", "1", "1.0"), "false": ("false", "f", "no", "n", "0", "0.0")}
 
 
 def check_kind(column: str, kind: Any, where: str) -> None:
@@ -44,6 +47,64 @@ def check_kind(column: str, kind: Any, where: str) -> None:
     raise InvalidInput(
         f"column {source!r} of {where} is {kind}: groups are read from texts, integers or true and false{wanted}"
     )
+
+
+def check_values(by: ByCategory, kind: Any, where: str) -> None:
+    """Refuse groups that no cell of a column of this Arrow type can be in; of texts, every group is possible.
+
+    Args:
+        by: the groups.
+        kind: type of their column, which `check_kind` admits.
+        where: name of the table in messages.
+
+    Raises:
+        InvalidInput: the type holds no such value, or two groups mean the same cells.
+    """
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if by.by_month or not (types.is_boolean(kind) or types.is_integer(kind)):
+        return
+    read, cells = (
+        (_truth_in, "true and false") if types.is_boolean(kind) else (_integer_in, "whole numbers as 5 and -1")
+    )
+    meant = {value: read(value) for value in by.values}
+    odd = [value for value in by.values if not _is_cell(value, kind)]
+    twice = [value for value in by.values if [*meant.values()].count(meant[value]) > 1]
+    if not odd and not twice:
+        return
+    instead = ",".join(dict.fromkeys(str(each) for each in meant.values() if each is not None and _is_cell(each, kind)))
+    problem = "no cell of which can be" if odd else "where one cell would be in each of"
+    raise InvalidInput(
+        f"groups by {by.column}: column {by.source!r} of {where} is {kind}, {problem} "
+        f"{', '.join(map(repr, (odd or twice)[:5]))}. Its groups are written as {cells}"
+        + (f": --by-values {instead}" if instead else "")
+    )
+
+
+def _is_cell(value: str, kind: Any) -> bool:
+    """Check whether a value is written as a cell of truth values or integers is."""
+    from pyarrow import types
+
+    if types.is_boolean(kind):
+        return value.lower() in ("true", "false")
+    if not _INTEGER.fullmatch(value):
+        return False
+    signed, bits = types.is_signed_integer(kind), kind.bit_width
+    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    return bool(least <= int(value) <= most)
+
+
+def _truth_in(value: str) -> str | None:
+    """The truth value that somebody may have meant."""
+    return next((name for name, words in _TRUTHS.items() if value.strip().lower() in words), None)
+
+
+def _integer_in(value: str) -> str | None:
+    """The whole number that somebody may have meant: `1` for `01`, `1.0` or `true`."""
+    truth = {"true": "1", "false": "0"}.get(value.strip().lower())
+    match = _WHOLE.fullmatch(value.strip())
+    return truth or (str(int(match[1])) if match else None)
 
 
 def codes_of(array: Any, by: ByCategory) -> np.ndarray:
@@ -135,6 +196,7 @@ def codes_in_memory(by: ByCategory, categories: Any, rows: int) -> np.ndarray:
     if pa.types.is_null(array.type):  # no row has a category
         array = array.cast(pa.string())
     check_kind(by.column, array.type, "the simulated rows")
+    check_values(by, array.type, "the simulated rows")
     if len(array) != rows:
         raise InvalidInput(f"there are {rows} simulated rows, but categories of {len(array)}")
     return codes_of(array, by)

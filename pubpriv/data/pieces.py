@@ -16,7 +16,7 @@ from pubpriv.common.tables import advice_on, is_in_memory, is_url, kind_of, with
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.category_codes import check_kind, codes_of
+from pubpriv.data.category_codes import check_kind, check_values, codes_of
 from pubpriv.data.columns import Column, map_columns, meant, sources_of, two_meanings
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
@@ -215,12 +215,14 @@ def _footer(
     look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
     _check_schema(look, columns, where)
     if by is not None:
-        check_kind(by.column, look.schema.field(_place(look, by.source, where)).type, f"the private table {where}")
-    kinds = tuple(id_kind(name, look.schema.field(_place(look, name, where)).type, where) for name in person)
-    kind = look.schema.field(_place(look, dates, where)).type if dates else None
-    if kind is not None and dates not in look.untyped:
-        check_dates(dates, kind, where)
-    return _Footer(path, tuple(look.schema.names), look.pieces, kinds)
+        kind = look.schema.field(_place(look, by.source, where)).type
+        check_kind(by.column, kind, f"the private table {where}")
+        check_values(by, kind, f"the private table {where}")
+    ids = tuple(id_kind(name, look.schema.field(_place(look, name, where)).type, where) for name in person)
+    dated = look.schema.field(_place(look, dates, where)).type if dates else None
+    if dated is not None and dates not in look.untyped:
+        check_dates(dates, dated, where)
+    return _Footer(path, tuple(look.schema.names), look.pieces, ids)
 
 
 def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:

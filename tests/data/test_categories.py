@@ -1,5 +1,6 @@
 """Groups by a column of the file: what has which code, what is no group, and what is refused before it is read."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -142,6 +143,63 @@ def test_columns_without_categories_are_refused(tmp_path, column, says):
     path = written(tmp_path / "t.parquet", a=[1.0, 2.0], region=column)
     with pytest.raises(InvalidInput, match=says):
         pp.PrivateTable.open(path, ["a"], by=REGION)
+
+
+UNHOLDABLE = {
+    "truths as numbers": (pa.array([True, False]), ("0", "1"), "--by-values false,true"),
+    "truths as words": (pa.array([True, False]), ("yes", "no"), "--by-values true,false"),
+    "one truth twice": (pa.array([True, False]), ("true", "True"), "in each of 'true', 'True'"),
+    "one odd of three": (pa.array([True, False]), ("true", "false", "unknown"), "can be 'unknown'"),
+    "numbers with zeros": (pa.array([0, 1]), ("00", "01"), "--by-values 0,1"),
+    "numbers as floats": (pa.array([0, 1]), ("0.0", "1.0"), "--by-values 0,1"),
+    "numbers with signs": (pa.array([0, 1]), ("+1", "-0"), "--by-values 1,0"),
+    "numbers with blanks": (pa.array([0, 1]), (" 1", "0"), "--by-values 1,0"),
+    "numbers as truths": (pa.array([0, 1]), ("TRUE", "FALSE"), "--by-values 1,0"),
+    "numbers as words": (pa.array([0, 1]), ("north",), "can be 'north'"),
+    "beyond a byte": (pa.array([0, 1], pa.int8()), ("127", "128"), "can be '128'"),
+    "below none": (pa.array([0, 1], pa.uint64()), ("-1",), "can be '-1'"),
+    "of a dictionary": (pa.array([3, 4]).dictionary_encode(), ("03",), "--by-values 3"),
+}
+
+
+@pytest.mark.parametrize("case", UNHOLDABLE)
+def test_groups_that_no_cell_can_be_in_are_refused_before_anything_is_spent(case, tmp_path):
+    """By the type of the column, which is public, with what to write instead; whatever the cells are."""
+    column, values, says = UNHOLDABLE[case]
+    path = written(tmp_path / "t.parquet", a=[1.0, 2.0], flag=column)
+    with pytest.raises(InvalidInput, match=re.escape(says)) as refused:
+        pp.PrivateTable.open(path, ["a"], by=ByCategory("flag", values))
+    emptied = written(tmp_path / "e.parquet", a=pa.nulls(2, pa.float64()), flag=pa.nulls(2, column.type))
+    with pytest.raises(InvalidInput) as again:
+        pp.PrivateTable.open(emptied, ["a"], by=ByCategory("flag", values))
+    assert str(again.value).replace("e.parquet", "t.parquet") == str(refused.value)
+    if "--by-values" in says:
+        right = tuple(says.split()[1].split(","))
+        assert pp.PrivateTable.open(path, ["a"], by=ByCategory("flag", right)).by.values == right
+
+
+def test_groups_of_texts_and_of_cells_without_a_type_may_be_anything(tmp_path):
+    """A text can be `00`, and so can a cell of a CSV file; truths may be written in any case."""
+    path = written(tmp_path / "t.parquet", a=[1.0, 2.0], code=["00", "TRUE"], flag=[True, False])
+    assert pp.PrivateTable.open(path, ["a"], by=ByCategory("code", ("00", "1.0"))).n_rows == 2
+    assert pp.PrivateTable.open(path, ["a"], by=ByCategory("flag", ("TRUE", "False"))).n_rows == 2
+    (tmp_path / "t.csv").write_text("a,code\n1,00\n2,TRUE\n")
+    assert pp.PrivateTable.open(tmp_path / "t.csv", ["a"], by=ByCategory("code", ("00", "1.0"))).n_rows == 2
+
+
+@pytest.mark.parametrize("estimator", [pp.estimate_mean, pp.estimate_gaussian, pp.estimate_mixture])
+@pytest.mark.parametrize(("shift", "warned"), [(0, False), (10, True)])
+def test_groups_that_together_have_almost_no_rows_are_warned_of(estimator, shift, warned):
+    """By the released counts, since nothing else of the cells may be told; a group that is small alone is none."""
+    random = np.random.default_rng(4)
+    cells = random.normal(size=(6000, 2)) + 4.0 * (np.arange(6000) % 3 == 0)[:, None]
+    by, stores = ByCategory("store", ("1", "2", "3")), np.where(np.arange(6000) % 50 == 0, 2, 1) + shift
+    curator = pp.Curator.simulation(cells, "zcdp:4", seed=3, groups=(by, stores))
+    more = {"n_components": 2} if estimator is pp.estimate_mixture else {}
+    estimate = estimator(cells[:60], curator, **more)
+    told = [text for text in estimate.diagnostics.get("warnings", []) if "all groups by store together" in text]
+    assert bool(told) == warned
+    assert not warned or "of 6,000 rows" in told[0]
 
 
 def test_a_column_is_of_groups_or_of_the_estimate(tmp_path):

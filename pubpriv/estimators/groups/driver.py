@@ -1,6 +1,6 @@
 """Estimate all rows together and then each group: two methods of one run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -26,6 +26,9 @@ _E = TypeVar("_E", bound=Estimate)
 
 _CLIPPED = 0.05
 """Groups are reported as clipped if at least this share of their second moment is."""
+
+_NEARLY_NONE = 0.02
+"""Share of the rows below which all groups together have almost none."""
 
 _Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
 """Estimates all rows together with a budget, and gives the covariance of a row with it."""
@@ -69,7 +72,8 @@ def estimate_groups(
     size, doubt = curator.size, _doubt(estimate) if spreads else 0.0
     shrunk = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)
     groups = _released(begun.by, shrunk, np.sqrt(np.diag(covariance)))
-    return _with_groups(estimate, groups, curator, rows, _warnings(begun.by, shrunk))
+    empty = _nearly_empty(begun.by, shrunk.rows, shrunk.rows_sd, size.rows)
+    return _with_groups(estimate, groups, curator, rows, empty + _warnings(begun.by, shrunk))
 
 
 def estimate_group_weights(
@@ -96,7 +100,8 @@ def estimate_group_weights(
         )
         for i, name in enumerate(begun.by.values)
     )
-    return _with_groups(estimate, Groups(begun.by.column, each), curator, rows, [])
+    empty = _nearly_empty(begun.by, shares.rows, shares.rows_sd, curator.size.rows)
+    return _with_groups(estimate, Groups(begun.by.column, each), curator, rows, empty)
 
 
 @dataclass(frozen=True)
@@ -169,6 +174,26 @@ def _errors(
 ) -> dict[str, np.ndarray]:
     sampling, privacy, shrinkage = (np.array(part[group]) for part in parts)
     return {"sampling": sampling, "privacy": privacy, "clipping": lost, "shrinkage": shrinkage}
+
+
+def _nearly_empty(by: ByCategory, counts: Sequence[float], sd: float, rows: float) -> list[str]:
+    """Warn if all groups together have almost no rows: their values are probably written in another way.
+
+    Args:
+        by: the groups.
+        counts: released number of rows of each.
+        sd: sd of the noise in each.
+        rows: number of rows of the table.
+    """
+    most = sum(counts) + 2 * sd * len(counts) ** 0.5
+    if most >= _NEARLY_NONE * rows:
+        return []
+    text = (
+        f"all groups by {by.column} together have about {sum(counts):,.0f} of {rows:,.0f} rows: do the cells have "
+        "other values, or are they written in another way? Each letter, blank and zero counts: 'North' is not 'north', "
+        "nor '05' '5'"
+    )
+    return [text]
 
 
 def _warnings(by: ByCategory, shrunk: ShrunkGroups) -> list[str]:
