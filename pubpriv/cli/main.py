@@ -115,7 +115,8 @@ def main() -> None:
     os.environ["DO_NOT_TRACK"] = "1"  # before any command imports Prefect, which would tell its makers so
     atexit.register(gc.freeze)  # Python would search all modules for garbage: a seventh of the time of a small fit
     any_console()
-    warnings.showwarning = lambda message, *_: note(f"warning: {message}")
+    told: set[str] = set()  # public rows are opened several times in a run
+    warnings.showwarning = lambda message, *_: _warn_once(str(message), told)
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
         check_arguments()
@@ -127,6 +128,12 @@ def main() -> None:
     except BaseException as error:
         code = _code(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _warn_once(message: str, told: set[str]) -> None:
+    if message not in told:
+        told.add(message)
+        note(f"warning: {message}")
 
 
 def _code(error: BaseException) -> int:

@@ -65,6 +65,9 @@ _ENDS = tuple(end for ends in _KINDS.values() for end in ends)
 ENDS = ", ".join(_ENDS)
 """Endings of the names of files that are read in a folder, for messages."""
 
+_NAMED = 5
+"""Most files that are named."""
+
 _HIDDEN = (".", "_")
 """First characters of file and folder names that are skipped: caches, temporary files and success markers."""
 
@@ -170,11 +173,16 @@ def kind_of(name: str) -> str:
 
 def advice_on(name: str) -> str:
     """Return what a file of another kind is and what to do, as the end of a message, by the ending of its name."""
-    if name.lower().endswith(_ENDS):
+    if is_called_a_table(name):
         return ""
     end = os.path.splitext(name)[1].lower().removeprefix(".")
     known = next((f"by its name it is {text}; " for ends, text in _OTHERS if end in ends), "")
     return f"; {known}names of tables end with {ENDS}"
+
+
+def is_called_a_table(name: str) -> bool:
+    """Return whether a file has the ending of a table that is read."""
+    return name.lower().endswith(_ENDS)
 
 
 def compression_of(name: str) -> str | None:
@@ -304,6 +312,22 @@ def left_out(paths: Iterable[Sequence[str]], pattern: Sequence[str]) -> list[str
         if not (read or marker) and _matches(parts[: first + 1], pattern, f"any{_ENDS[0]}"):
             found.add(without_values("/".join(parts[: first + 1]) + ("" if is_file else "/")))
     return sorted(found)
+
+
+def left_out_in_words(name: str, skipped: Sequence[str]) -> str | None:
+    """Return a sentence on what a table in a folder or glob does not read, and what to do; None: nothing is skipped.
+
+    Args:
+        name: canonical name of the table.
+        skipped: result of `left_out`.
+    """
+    if not skipped:
+        return None
+    named = ", ".join(skipped[:_NAMED]) + (f" and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else "")
+    return (
+        f"not read of {name}, because of their names: {named}. If they belong to the table, let their names end with "
+        f"{ENDS} and not begin with . or _, or name the files by a glob"
+    )
 
 
 def without_values(path: str) -> str:

@@ -20,8 +20,8 @@ PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86
 """How many of each unit of time a day has."""
 
 UNKNOWN_TYPE = (
-    "has a column of a type that Arrow does not know, for example whole numbers of 128 bits: write the file without "
-    "that column, or with another type of it"
+    "has a column of a type that Arrow does not know, for example whole numbers of 128 bits, so it cannot be read even "
+    "if that column is not asked for: write the file without the column, or with another type of it"
 )
 """What is wrong with a file of which Arrow reads no schema, for messages."""
 

@@ -6,8 +6,10 @@ Loading pandas takes longer than a small fit, so it is used only if a pandas obj
 import csv
 import sys
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import BytesIO, TextIOWrapper
 from typing import Any
@@ -24,13 +26,16 @@ from pubpriv.data._arrow import (
     numbers_of,
     validity_of,
 )
-from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow, unreadable
+from pubpriv.data._public_files import PublicFile, check_content, public_files_of, read_arrow, unreadable
 from pubpriv.data.columns import Column, called_like, meant, parse_columns, sources_of, two_meanings
 from pubpriv.data.formats._parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.data.formats.cells import numbers_in
-from pubpriv.data.formats.memory_table import is_private
+from pubpriv.data.formats.memory_table import IN_USE, is_in_use, is_private
 from pubpriv.data.formats.pandas_columns import are_numbers, column_of, is_untyped
 from pubpriv.errors import InvalidInput
+
+_SHOWN = 40
+"""Most letters of a cell that a message shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,8 @@ class _PublicColumn:
     rows: int
     numbers: Callable[[], np.ndarray] | None
     named_only: bool = False
+    other: str = ""
+    """The first cell that is no number, of a column in which some are."""
 
 
 def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
@@ -67,7 +74,13 @@ def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tupl
             or not numeric.
         Unavailable: the storage does not answer.
     """
-    return _chosen_rows(_columns_of(source, columns), columns)
+    found = _columns_of(source, columns)
+    try:
+        return _chosen_rows(found, columns)
+    except InvalidInput as error:
+        if not isinstance(source, str) or source in str(error):
+            raise
+        raise InvalidInput(f"{error} (public table: {source})") from None
 
 
 def select_rows(
@@ -106,7 +119,12 @@ def _columns_of(source: Any, columns: Sequence[str | Column] | None) -> list[_Pu
     except ValueError:  # lists of unequal length
         rows = np.empty(0)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.number):
-        raise InvalidInput("public rows must be a numeric (m, d) array, a DataFrame, or a Parquet, CSV or Feather file")
+        given = type(source).__name__
+        lazy = ": collect() it first" if given == "LazyFrame" else ""
+        raise InvalidInput(
+            "public rows must be a numeric (m, d) array, a DataFrame, or a Parquet, CSV or Feather file; this is a "
+            f"{given}{lazy}"
+        )
     names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(sources_of(parse_columns(columns)))
     if len(names) != rows.shape[1]:
         raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
@@ -141,7 +159,10 @@ def _chosen_rows(
             if column.name and column.numbers is not None and not column.named_only
         ]
         if not numeric:
-            raise InvalidInput("the public table has no numeric column")
+            names = [column.name for column in found]
+            raise InvalidInput(
+                f"the public table has no numeric column; its columns are: {', '.join(names)}{meant('', names)}"
+            )
         columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
     chosen = parse_columns(columns if isinstance(columns, str) else tuple(columns))
     own = called_like(columns, (column.name for column in found))
@@ -189,8 +210,11 @@ def _of_series(name: str, series: Any) -> _PublicColumn:
 def _of_cells(name: str, kind: str, cells: Any, named_only: bool) -> _PublicColumn:
     """A column without a type: numbers if every cell that is there reads as one."""
     numbers, known = numbers_in(cells), validity_of(cells)
-    real = known.any() and not np.isnan(numbers[known]).any()
-    return _PublicColumn(name, kind, len(cells), numbers.copy if real else None, named_only)
+    odd = np.flatnonzero(known & np.isnan(numbers))
+    real = known.any() and not len(odd)
+    other = cells[int(odd[0])].as_py() if 0 < len(odd) < known.sum() else b""
+    shown = other.decode(errors="replace")[:_SHOWN] if isinstance(other, bytes) else ""
+    return _PublicColumn(name, kind, len(cells), numbers.copy if real else None, named_only, shown)
 
 
 def _of_polars(series: Any) -> _PublicColumn:
@@ -206,16 +230,39 @@ def _of_polars(series: Any) -> _PublicColumn:
 
 def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
     """Columns of a dataset of pyarrow, or an object with an Arrow C stream: a table of polars, a relation of DuckDB."""
-    import pyarrow as pa
-
     try:
         wrapping = times_that_wrap(source, source.schema.names) if is_dataset(source) else []
-        table = source.to_table(use_threads=False) if is_dataset(source) else pa.table(source)
+        table = source.to_table(use_threads=False) if is_dataset(source) else _read_once(source)
     except Exception as error:
+        if is_in_use(error):
+            raise InvalidInput(f"the public table in memory cannot be read: {IN_USE}") from error
         raise InvalidInput(f"the public table in memory cannot be read: {' '.join(str(error).split())}") from error
     if wrapping:
         raise InvalidInput(f"column {wrapping[0]!r} of the public table in memory {TIMES_WRAP}")
     return _of_arrow_table(table)
+
+
+_read: dict[int, tuple[weakref.ref[Any], Any]] = {}
+"""Tables that were read of streams which are still there, by the identity of the stream."""
+
+
+def _read_once(stream: Any) -> Any:
+    """Read an object with an Arrow C stream, or return what was read of it before.
+
+    A run opens its public rows several times. A relation of DuckDB is a query, and with `USING SAMPLE` it has other
+    rows each time that it is run; a reader of batches is empty the second time.
+    """
+    import pyarrow as pa
+
+    if isinstance(stream, pa.Table | pa.RecordBatch):
+        return pa.table(stream)
+    known = _read.get(id(stream))
+    if known is not None and known[0]() is stream:
+        return known[1]
+    table, key = pa.table(stream), id(stream)
+    with suppress(TypeError):  # objects of some classes cannot be referenced weakly
+        _read[key] = weakref.ref(stream, lambda _: _read.pop(key, None)), table
+    return table
 
 
 def _of_arrow_table(table: Any) -> list[_PublicColumn]:
@@ -266,9 +313,10 @@ def _numbers_of(columns: Sequence[_PublicColumn], name: str, wanted: Column) -> 
 
 def _numbers_in(found: _PublicColumn) -> np.ndarray:
     if found.numbers is None:
+        cell = f"; its first cell that is none is {found.other!r}" if found.other else ""
         raise InvalidInput(
             f"column {found.name!r} of the public table is {found.kind}, not a number: name other columns, or write "
-            "its cells as numbers"
+            f"its cells as numbers{cell}"
         )
     return found.numbers()
 
@@ -281,6 +329,7 @@ def _read_public(name: str) -> list[_PublicColumn]:
 
 def _columns_in(file: PublicFile) -> list[_PublicColumn]:
     """Columns of one file."""
+    check_content(file)
     try:
         return _read_csv(file) if file.kind == "CSV" else _of_arrow_table(read_arrow(file))
     except InvalidInput:

@@ -1,11 +1,12 @@
 """Files of public tables: their bytes, and what is said if they are no table."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from pubpriv.common.tables import advice_on, is_url, kind_of
+from pubpriv.common.tables import advice_on, is_called_a_table, is_url, kind_of, left_out_in_words
 from pubpriv.data.formats._parquet import read_all
-from pubpriv.data.stores import public_files, read_public
+from pubpriv.data.stores import files_left_out, public_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 
@@ -33,10 +34,18 @@ def public_files_of(name: str) -> list[PublicFile]:
     Raises:
         InvalidInput: no such table.
         Unavailable: the storage does not answer.
+
+    Warns:
+        UserWarning: some files of the folder or glob are not read.
     """
     refused: PubPrivError
     try:
-        return [PublicFile(file, read_public(file)) for file in public_files(name)]
+        files = public_files(name)
+        if files != [name] and (skipped := left_out_in_words(name, files_left_out(name))):
+            warnings.warn(skipped, stacklevel=6)
+        return [PublicFile(file, read_public(file)) for file in files]
+    except UserWarning:  # where a program makes exceptions of warnings
+        raise
     except InvalidInput:
         raise
     except FileNotFoundError:
@@ -51,8 +60,35 @@ def public_files_of(name: str) -> list[PublicFile]:
     raise refused
 
 
+_CONTENTS = (
+    (b"PAR1", "Parquet: let its name end with .parquet"),
+    (b"ARROW1", "Feather: let its name end with .feather"),
+    (b"PK\x03\x04", "a spreadsheet, or a zip file: save the sheet as CSV, in UTF-8, or unpack the table"),
+    (b"\xd0\xcf\x11\xe0", "an old spreadsheet: save the sheet as CSV, in UTF-8"),
+    (b"\x1f\x8b", "compressed: let its name end with .csv.gz if it is CSV"),
+    (b"\x28\xb5\x2f\xfd", "compressed: let its name end with .csv.zst if it is CSV"),
+    (b"SQLite format 3", "a database: export the table as Parquet or CSV"),
+    (b"\xff\xfe", "text in UTF-16: save it in UTF-8"),
+    (b"\xfe\xff", "text in UTF-16: save it in UTF-8"),
+)
+"""What a public file is, by its first bytes, and what to do. Those of private files are not looked at."""
+
+
+def check_content(file: PublicFile) -> None:
+    """Refuse a file that its first bytes show to be of another kind than its name says.
+
+    Raises:
+        InvalidInput: with what it is and what to do.
+    """
+    what = next((text for first, text in _CONTENTS if file.content.startswith(first)), None)
+    if what is not None and is_called_a_table(file.name) and not what.startswith(f"{file.kind}:"):
+        raise InvalidInput(f"the public table {file.name} is no {file.kind} file, as its name says, but {what}")
+
+
 def unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather") -> InvalidInput:
     """Return the error for a file that is no table of its kind."""
+    if not is_called_a_table(name) and not is_url(name) and advice_on(name):
+        return InvalidInput(f"the public table {name} cannot be read as a table{advice_on(name)}")
     reason = " ".join(str(error).split()).rstrip(".")
     return InvalidInput(f"the public table {name} cannot be read as {kind}: {reason}{advice_on(name)}")
 

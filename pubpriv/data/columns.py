@@ -153,6 +153,8 @@ def meant(name: str, names: Iterable[str]) -> str:
         The end of a sentence, beginning with a comma or semicolon; empty if there is nothing to suggest.
     """
     names = list(names)
+    if names and re.match(r"sep=", names[0], re.IGNORECASE):
+        return "; its first line says which sign separates cells: take that line away, and separate them by commas"
     if len(names) == 1 and (mark := next((mark for mark in _MARKS if mark in names[0]), None)):
         return f"; its cells seem to be separated by {_MARKS[mark]}: {_COMMAS}"
     if names and names[0].startswith("#"):

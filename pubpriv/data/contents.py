@@ -7,12 +7,9 @@ private, and one fixed sentence says which files are read, whatever there is.
 
 from dataclasses import dataclass
 
-from pubpriv.common.tables import ENDS, is_in_memory, root_and_pattern
+from pubpriv.common.tables import ENDS, is_in_memory, left_out_in_words, root_and_pattern
 from pubpriv.data.pieces import files_of, left_out_of
 from pubpriv.data.tables import PrivateTable
-
-_NAMED = 5
-"""Most files that are named."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +44,7 @@ class Contents:
                 "with . or _; how many there are is private, so check yourself that none is missing"
             )
         rows = "" if table.n_rows is None else f" and {table.n_rows:,} rows"
-        skipped = left_out_of(table.uri)
-        named = ", ".join(skipped[:_NAMED]) + (f" and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else "")
-        why = (
-            f"not read of {table.uri}, because of their names: {named}. If they belong to the table, let their names "
-            f"end with {ENDS} and not begin with . or _, or name the files by a glob"
-        )
         files_read = "1 file" if len(files) == 1 else f"{len(files):,} files"
-        return cls(f"the table {table.uri} has {files_read}{rows}", why if skipped else None)
+        return cls(
+            f"the table {table.uri} has {files_read}{rows}", left_out_in_words(table.uri, left_out_of(table.uri))
+        )

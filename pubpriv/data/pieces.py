@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pubpriv.common.tables import advice_on, is_in_memory, is_url, kind_of, without_values
+from pubpriv.common.tables import advice_on, is_called_a_table, is_in_memory, is_url, kind_of, without_values
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
@@ -211,7 +211,8 @@ def _footer(
     advice = advice_on(path)
     if path != where:  # where the unit is a person, it is private which files there are
         where = f"{where} (one of its files)" if person else without_values(path)
-    damaged = _DAMAGED[kind_of(path)].format(where=where) + advice
+    damaged = _DAMAGED[kind_of(path)] if is_called_a_table(path) else "{where} cannot be read as a table"
+    damaged = damaged.format(where=where) + advice
     look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
     _check_schema(look, columns, where)
     if by is not None:

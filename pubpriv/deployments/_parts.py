@@ -107,3 +107,13 @@ class Notify(Part):
 
     block: str = Field(pattern=BLOCK)
     on: tuple[Kind, ...] = Field(default=get_args(Kind), min_length=1)
+
+
+def said(error: Any) -> str:
+    """Return the message of one of pydantic's errors; of a text without quotes, that YAML made a number of it."""
+    text = str(error["msg"].removeprefix("Value error, "))
+    value = error.get("input")
+    if error["type"] != "string_type" or not isinstance(value, int | float):
+        return text
+    kind = "truth value" if isinstance(value, bool) else "number"
+    return f"{text}, and without quotes this is a {kind}: write it in quotes, as '06' or 'yes'"

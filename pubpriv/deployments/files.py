@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from pubpriv.deployments._parts import said
 from pubpriv.deployments.model import EXAMPLES, PATTERNS, Audit, Dataset
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.dataset_files import files_in, filled, read_yaml
@@ -81,6 +82,8 @@ def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
         text = PATTERNS[error["ctx"]["pattern"]]
     elif loc[-1:] and loc[-1] in EXAMPLES and error["type"].endswith("_type"):
         text = f"{text}; write for example {EXAMPLES[loc[-1]]}"
+    else:
+        text = said(error)
     line = _line(data, loc)
     return f"{file}" + (f", line {line}" if line else "") + (f": {where}" if where else "") + f": {text}"
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from pubpriv.deployments._parts import BLOCK, Notify, Part, Schedule, wrong_at
+from pubpriv.deployments._parts import BLOCK, Notify, Part, Schedule, said, wrong_at
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.flows.audit_ledger import AuditParameters
@@ -241,7 +241,7 @@ class Dataset(Part):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(each for each in map(str, first["loc"]) if not each.startswith(_KINDS))
-        raise ValueError(f"release {release.name}: {where}: {first['msg'].removeprefix('Value error, ')}")
+        raise ValueError(f"release {release.name}: {where}: {said(first)}")
 
     def form(self, release: str) -> Parameters:
         """Return the parameters of a release's flow, without a period that follows from the schedule."""

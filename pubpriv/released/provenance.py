@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pubpriv.errors import LedgerViolation
+from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.ledger import Ledger
 from pubpriv.privacy.runs import RecordedRun
 from pubpriv.released.kinds import load
@@ -21,12 +21,25 @@ def check_model(ledger: Ledger, path: Path) -> None:
     the same release id replays them at no cost.
 
     Raises:
-        InvalidInput: no model there, or one of a dataset or run that is not in the ledger.
-        LedgerViolation: the statement or the chain head does not match the ledger.
+        InvalidInput: no model there, or one of a dataset that is not in the ledger, or of books that are continued
+            elsewhere.
+        LedgerViolation: the ledger has no such run, or the statement or the chain head does not match the ledger.
     """
     model = load(path)
     dataset, release_id = (str(model.provenance.get(name)) for name in ("dataset", "release_id"))
-    statement = RecordedRun(ledger, ledger.run(dataset, release_id)).statement().to_json()
+    run = ledger.run(dataset, release_id)
+    missing = False
+    try:
+        statement = RecordedRun(ledger, run).statement().to_json()
+    except InvalidInput as error:
+        missing = type(error) is InvalidInput and dataset in ledger.datasets() and run.begun() is None
+        if not missing:
+            raise
+    if missing:
+        raise LedgerViolation(
+            f"{path} says that it is the release {release_id!r} of dataset {dataset!r}, and the ledger {ledger.url} "
+            "has no such run: an older copy of the ledger was restored, or this is another ledger"
+        )
     stated, known = _plain(model.privacy), _plain(statement)
     for name in sorted({*stated, *known}):
         if stated.get(name) != known.get(name):

@@ -50,3 +50,16 @@ def test_of_persons_a_fixed_sentence_is_said(folder, program):
         said.append([line for line in told.lines if "files are read whose names end with" in line])
     assert said[0] == said[1]
     assert len(said[0]) == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_files_of_a_public_folder_that_are_not_read_are_named_once(folder, program):
+    """However often a run opens its public rows; also by a plan."""
+    (folder / "volunteers").mkdir()
+    for name in ("2026.csv", "2025.txt"):
+        two_groups(12, 2).to_csv(folder / "volunteers" / name, index=False)
+    told = program(*fit_arguments("--plain", public="volunteers"))
+    left = f"warning: not read of {folder}/volunteers, because of their names: 2025.txt. If"
+    assert (told.code, told.err.count(left)) == (0, 1)
+    planned = program("plan", "mean", "--rows", 2000, "--public", "volunteers", "--budget", "zcdp:0.5")
+    assert (planned.code, planned.err.count(left)) == (0, 1)

@@ -49,6 +49,13 @@ _frames: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
 """The original objects, as long as somebody else references them."""
 
 
+IN_USE = (
+    "the connection of this relation has a result that was not read to its end. Fetch all of it, or make the relation "
+    "from a connection of its own, cursor()"
+)
+"""What is wrong with a relation whose connection is in use, for messages."""
+
+
 def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
     """Keep the columns of a table under a name.
 
@@ -72,18 +79,15 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
             'a private table in memory needs a name by which the ledger knows it, of letters, digits, ".", "_" and '
             '"-", always the same one: PrivateTable.open(frame, columns, name="patients")'
         )
-    table, read, kind = None, _columns.get(name, frozenset()).union(columns), ""
+    table, read, in_use = None, _columns.get(name, frozenset()).union(columns), False
     wrapping: list[str] = []
     try:
         wrapping = times_that_wrap(frame, read) if is_dataset(frame) else []
         table = _of_pandas(frame, read) if ours else _of_arrow(frame, read)
     except Exception as error:  # the cause may quote a cell, so it ends here; its class is that of a state
-        kind = type(error).__name__
-    if kind == "ResourceInUseException":
-        raise InvalidInput(
-            f"the private table {name!r} in memory cannot be read: the connection of this relation has a result that "
-            "was not read to its end. Fetch all of it, or make the relation from a connection of its own, cursor()"
-        )
+        in_use = is_in_use(error)
+    if in_use:
+        raise InvalidInput(f"the private table {name!r} in memory cannot be read: {IN_USE}")
     if wrapping:
         raise InvalidInput(f"column {wrapping[0]!r} of the private table {name!r} in memory {TIMES_WRAP}")
     if table is None:
@@ -94,6 +98,11 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
     with suppress(TypeError):  # objects of some classes cannot be referenced weakly
         _frames[id(frame)] = frame
     return f"{IN_MEMORY}{name}"
+
+
+def is_in_use(error: BaseException) -> bool:
+    """Return whether an error says that the connection of a relation is in use."""
+    return type(error).__name__ == "ResourceInUseException"
 
 
 def is_private(frame: Any) -> bool:

@@ -181,7 +181,7 @@ class LedgerRun:
                 same = known["configuration"] == configuration and known["public_sha256"] == public_sha256
                 if not same or (share is not None and known["asked"] != share.to_json()):
                     raise SpecMismatch(
-                        f"release id {self.release_id!r} of dataset {self.dataset!r} ran {method} with other settings "
+                        f"release id {self.release_id!r} of dataset {self.dataset!r} was run with other settings "
                         f"or other public rows ({_difference(known, configuration, public_sha256)}): "
                         "use another release id"
                     )
