@@ -86,7 +86,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Tell stories of every kind of dataset with periods."""
     for name, kind in _KINDS.items():
         ledgers = kind.ledgers if fast else len(_NAMES)
-        for number in range(1 if fast else 6):
+        for number in range(1 if fast else 3):
             with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
                 claims = _carried_on(kind, ledgers, Path(folder), np.random.default_rng([seed, 10, number]))
                 yield promised(

@@ -1,4 +1,4 @@
-"""`pubpriv audit` as a person or a script uses it. About 2 s; the whole of it is in the slow suite."""
+"""`pubpriv audit` as a person or a script uses it. About 2 s; CI runs a whole one."""
 
 import json
 import os

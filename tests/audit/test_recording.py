@@ -105,6 +105,14 @@ def test_neighbours_come_near_what_was_charged(found):
         assert 0.3 * finding.claimed < finding.found <= finding.claimed
 
 
+def test_a_fast_audit_repeats_each_estimator_once():
+    """And each kind of budget, as there are as many of those."""
+    known = recording.drivers(0)
+    chosen = recording.one_of_each(known)
+    assert sorted(driver.estimator for driver in chosen) == sorted({driver.estimator for driver in known})
+    assert {driver.budget.kind for driver in chosen} == {driver.budget.kind for driver in known}
+
+
 def test_both_regimes_are_driven(audited):
     """The default driver takes the route that its name says, and its private model is the one returned."""
     mixtures = [driver for driver in recording.drivers(0) if driver.estimator == "mixture"]
