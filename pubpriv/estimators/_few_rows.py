@@ -29,6 +29,11 @@ def refusing_by(size: Size) -> Iterator[None]:
             raise
         refused = str(error)
     if refused:
+        share, _ = size.deficit
+        if share:
+            refused = (
+                f"{share:.3g} of what persons count for is in rows with a missing or infinite value, and {refused}"
+            )
         raise NoAnswer(
             f"no answer: {refused}. The number of rows is private here, and this is the released one. Counting is paid "
             "for, the rest of the run's budget is not; try again with another release id"

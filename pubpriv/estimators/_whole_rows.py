@@ -24,6 +24,9 @@ from pubpriv.ledger.unit import Size
 SURELY = 4.2
 """Standard deviations that noise alone does not reach. A deficit larger than this means that rows lack values."""
 
+_UNEVEN = 0.05
+"""Share of what persons count for above which a run is flagged; see `uneven`."""
+
 _LOOK = (
     "A column may be text in that file, have thousands separators, decimal commas or % signs, or stand beside names of "
     "rows that shift it: look at the file, or leave out a column that is mostly empty. The count is paid for, the rest "
@@ -84,21 +87,23 @@ def count_whole_rows(run: Execution, ask: Ask, enough: Callable[[int], None] | N
         enough: refuses a number of rows, by `InvalidInput`; None: any number will do that is not noise alone.
 
     Raises:
-        NoAnswer: there are clearly fewer whole rows than rows, and these are too few, or may be none.
+        NoAnswer: there are clearly fewer whole rows than rows, and these are too few, or may be none. Where the number
+            of rows was released, the driver has refused too few already; here, only none.
     """
     size, whole = run.curator.size, run(count_rows, ask)
-    if not whole.fewer:
+    said = left_out(size, whole.rows, whole.sd)
+    if not said:
         return whole
     why = ""
     if whole.rows <= max(2.0, SURELY * whole.sd):
         why = "if any is left, it is too few to be seen"
-    elif enough is not None:
+    elif whole.fewer and enough is not None:
         try:
             enough(round(whole.rows))
         except InvalidInput as error:
             why = str(error)
     if why:
-        raise NoAnswer(f"no answer: {'; '.join(left_out(size, whole.rows, whole.sd))}: {why}. {_LOOK}")
+        raise NoAnswer(f"no answer: {'; '.join(said)}: {why}. {_LOOK}")
     return whole
 
 
@@ -115,15 +120,47 @@ def whole_rows(size: Size, counts: np.ndarray, sd: float, share: float = 1.0) ->
 
 
 def left_out(size: Size, whole: float, sd: float) -> tuple[str, ...]:
-    """Report the share of rows that lack values; nothing if n was released, because that n counts complete rows.
+    """Report the share of rows that lack values, or of what persons count for; nothing if no released number tells.
 
     Args:
         size: number of rows of the table.
         whole: estimated number of rows without missing values.
         sd: standard error of that estimate, by noise alone.
     """
-    if size.sd or whole >= size.rows - SURELY * sd:
+    if size.sd:
+        return _left_out_of_persons(size)
+    if whole >= size.rows - SURELY * sd:
         return ()
-    share, error = 1 - whole / size.rows, sd / size.rows
-    about = f"about {100 * share:.3g}% (\u00b1{100 * error:.1g}%, standard error) of the private rows"
-    return (f"{about} have a missing or infinite value and are left out",)
+    about = _about(1 - whole / size.rows, sd / size.rows)
+    return (f"about {about} of the private rows have a missing or infinite value and are left out",)
+
+
+def uneven(size: Size) -> bool:
+    """Tell whether persons count for so unlike shares of themselves that their mean may be another than is asked for.
+
+    A person counts by the share of their rows that are whole. Where a twentieth is left out, and those who lack it
+    differ by half a standard deviation from others, a mean moves by a fortieth of one: a standard error of 1,600 rows.
+    """
+    return size.deficit[0] > _UNEVEN
+
+
+def _left_out_of_persons(size: Size) -> tuple[str, ...]:
+    """Say what is left out of persons, if released numbers show that."""
+    share, sd = size.deficit
+    if not share:
+        return ()
+    least = "about" if size.most == 1 else "at least"
+    text = (
+        f"{least} {_about(share, sd)} of what persons count for is left out, in rows with a missing or infinite value: "
+        "a person counts by the share of their rows that are whole, not once"
+    )
+    remedy = (
+        ". Persons with fewer whole rows weigh less: leave out a column that is often missing, or give each person one "
+        "row, made beforehand"
+    )
+    return (text + remedy * uneven(size),)
+
+
+def _about(share: float, error: float) -> str:
+    """Write a share with its error: `37.5% (+-1%, standard error)`."""
+    return f"{100 * share:.3g}% (\u00b1{100 * error:.1g}%, standard error)"

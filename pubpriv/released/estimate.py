@@ -1,6 +1,7 @@
 """Base class of released estimates: facts that all of them have, and their files."""
 
 import json
+import math
 import os
 import tempfile
 from abc import abstractmethod
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from pubpriv.ledger.unit import Size
     from pubpriv.privacy.statement import Statement
     from pubpriv.released.law import Mixture
+
+_SURELY = 4.2
+"""Standard deviations that noise alone does not reach."""
 
 _FACTS = ("dataset", "release_id", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
@@ -107,7 +111,18 @@ class Estimate(Shown):
         period = self.provenance.get("period")
         if most is None:
             return "records" if period is None else f"records of {period}"
-        return "persons, each counted once" if most == 1 else f"persons, {most} rows of each counted in full"
+        if most != 1:
+            return f"persons, {most} rows of each counted in full"
+        return (
+            "persons, each by the share of their rows that are whole" if self._uneven else "persons, each counted once"
+        )
+
+    @property
+    def _uneven(self) -> bool:
+        """Whether persons clearly have rows that are left out, by the released numbers of persons and of their rows."""
+        persons, rows = (self.provenance[name] for name in ("persons", "counted_rows"))
+        less = persons["estimate"] - rows["estimate"]
+        return bool(less > _SURELY * math.hypot(persons["sd"], rows["sd"]))
 
     def check_public(self, public: "PublicTable | None") -> None:
         """Check that these are the public rows with which the release was made.

@@ -163,3 +163,56 @@ def test_a_forced_run_goes_on_with_the_rows_that_are_left():
     made = pp.estimate_mean(public, pp.Curator.simulation(rows, "zcdp:0.5", 1), force=True)
     assert not made.converged
     assert made.diagnostics["whole_rows"] == pytest.approx(120, abs=60)
+
+
+def _persons(lost: float, rows_each: int, n: int = 2500) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and ids of persons, of whom half lose this share of their rows to missing cells, and are 2 sds lower."""
+    random = np.random.default_rng(9)
+    ids = np.repeat(np.arange(n), rows_each)
+    few = ids % 2 == 0
+    rows = random.normal(50, 10, (len(ids), 2)) - 20.0 * few[:, None]
+    rows[few & (np.arange(len(ids)) % rows_each < lost * rows_each), 1] = np.nan
+    return rows, ids
+
+
+PERSONS = {
+    "mean": pp.estimate_mean,
+    "mean, known": partial(pp.estimate_mean, covariance=200 * np.eye(2)),
+    "gaussian's target": partial(pp.estimate_gaussian, target="gaussian"),
+    "mixture": partial(pp.estimate_mixture, n_components=1),
+}
+
+
+@pytest.mark.parametrize(("lost", "most"), [(0.75, 1), (0.5, 1), (0.75, 3), (0.0, 1), (0.0, 3)])
+@pytest.mark.parametrize("name", PERSONS)
+def test_what_persons_count_for_is_said(name, lost, most):
+    """A person counts by the share of whole rows: told and flagged where it is clear, never of complete tables."""
+    rows, ids = _persons(lost, 4)
+    public = np.random.default_rng(1).normal(40, 14, (40, 2))
+    curator = pp.Curator.simulation(rows, "zcdp:4", 1, persons=ids, rows_per_person=most)
+    made = PERSONS[name](public, curator)
+    said = [text for text in made.diagnostics["warnings"] if "what persons count for" in text]
+    assert len(said) == (lost > 0)
+    if lost:
+        assert not made.converged
+        counted = min(4, most) if most > 1 else 1
+        share = lost / 2 if most == 1 else 1 - (counted + counted * (1 - lost)) / (2 * counted)
+        assert float(said[0].split("%")[0].split()[-1]) == pytest.approx(100 * share, abs=2)
+        assert made.counted_as == (
+            "persons, each by the share of their rows that are whole"
+            if most == 1
+            else "persons, 3 rows of each counted in full"
+        )
+    elif most == 1:
+        assert made.counted_as == "persons, each counted once"
+
+
+def test_a_run_of_persons_ends_where_no_row_is_whole():
+    """After the numbers of persons and rows, and says why."""
+    rows, ids = _persons(0.0, 4)
+    rows[:, 0] = np.nan
+    for name in ("mean", "mean, known", "mixture"):
+        curator = pp.Curator.simulation(rows, "zcdp:1", 1, persons=ids)
+        with pytest.raises(NoAnswer, match="what persons count for is"):
+            PERSONS[name](np.random.default_rng(1).normal(40, 14, (40, 2)), curator)
+        assert float(curator.statement().to_json()["spent"].split()[0]) <= 0.041

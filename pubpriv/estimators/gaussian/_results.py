@@ -27,7 +27,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.errors import NoAnswer
-from pubpriv.estimators._whole_rows import SURELY, WholeRows, left_out
+from pubpriv.estimators._whole_rows import SURELY, WholeRows, left_out, uneven
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import LEFT_OUT, Fitted, Measured
 from pubpriv.estimators.gaussian._odd_rows import CLEAR, OddRows
@@ -163,7 +163,8 @@ def debiased(
         errors["covariance"]["clipping"] = _unsure_by(fit.odd, fitted)
     one_sided = _one_sided(fit.odd, errors, fitted)
     warnings.extend(one_sided)
-    good = measured.converged and enough and odd < max(MOST_ODD * n, CLEAR * sd) and fit.gaussian and not one_sided
+    few = odd < max(MOST_ODD * n, CLEAR * sd)
+    good = measured.converged and enough and few and fit.gaussian and not one_sided and not uneven(curator.size)
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
 
 

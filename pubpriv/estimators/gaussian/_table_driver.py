@@ -14,7 +14,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows
+from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows, uneven
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import Layout
@@ -132,7 +132,7 @@ def _outcome(
     }
     if table.core is not None:
         facts |= debiased_facts(table.core, table.fitted)
-    good = enough and not loud and converged and not clipped
+    good = enough and not loud and converged and not clipped and not uneven(curator.size)
     return GaussianResult(
         table.fitted, good, _errors_of(table), facts, warnings, _beyond(histogram, table.reach, records)
     )

@@ -15,7 +15,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import count_whole_rows, left_out
+from pubpriv.estimators._whole_rows import count_whole_rows, left_out, uneven
 from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean._any_law import as_released
 from pubpriv.estimators.mean._clip import choose_clip
@@ -67,6 +67,8 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     }
     warnings = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
     notes = left_out(curator.size, whole_rows.rows, whole_rows.sd)
+    if uneven(curator.size):
+        warnings, notes = (*warnings, *notes), ()  # it is flagged
     return replace(result, warnings=(*warnings, *result.warnings), diagnostics=facts | result.diagnostics, notes=notes)
 
 

@@ -14,6 +14,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
+from pubpriv.estimators._whole_rows import uneven
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture._by_name import estimate_by_name
@@ -147,7 +148,7 @@ def _whole(
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
     fits = model.fit.fits and (covered.complete or model.fit.explains) and not (last.tails and last.tails.crowded)
     few = last.outside is None or last.outside.few(last.rows)
-    sound = model.guard.clear and fits and few and verdict.sound
+    sound = model.guard.clear and fits and few and verdict.sound and not uneven(curator.size)
     measured = last if model.guard.clear else None
     estimate = released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit)
     return replace(estimate, background=background)

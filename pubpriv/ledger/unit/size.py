@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from pubpriv.data.frames import GRID
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions.base import LIMIT
@@ -16,6 +18,9 @@ TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 
 _LARGEST = 1.5
 """Assumed rows of a person in the last, open bin, as a multiple of the bin's lower end."""
+
+_SURELY = 4.2
+"""Standard deviations that noise alone does not reach."""
 
 Differences = tuple[tuple[float, float], ...]
 """Possible differences, in sds, between the means of counted and of omitted rows, each with its probability."""
@@ -46,6 +51,7 @@ class Size:
         persons: released or declared number of persons, and the sd of its noise; None if the unit is a row.
         most: L; None if the unit is a row.
         period: period of the rows; None: all rows.
+        all_rows: lower bound of what `rows` would be if no cell were missing, and the sd of its noise; None: unknown.
     """
 
     rows: int
@@ -54,6 +60,21 @@ class Size:
     persons: tuple[float, float] | None = None
     most: int | None = None
     period: str | None = None
+    all_rows: tuple[float, float] | None = None
+
+    @property
+    def deficit(self) -> tuple[float, float]:
+        """Share of what persons count for that is left out, with rows of missing cells, and its sd; a lower bound.
+
+        It follows from released numbers: persons by their number of rows, and rows without a missing cell. (0, 0) where
+        these do not tell, or differ by no more than their noise may.
+        """
+        if self.all_rows is None or self.all_rows[0] <= 0:
+            return 0.0, 0.0
+        total, sd = self.all_rows
+        left = self.rows / total
+        error = math.hypot(self.sd, left * sd) / total
+        return (1 - left, error) if 1 - left > _SURELY * error else (0.0, 0.0)
 
     @property
     def widening(self) -> float:
@@ -150,6 +171,14 @@ class Sizes:
     def counted(self, most: float = math.inf) -> float:
         """Return the number of rows that count, with L = `most`."""
         return sum(count * min(n, most) for count, n in self._each) or 1.0
+
+    def all_rows(self, most: int) -> tuple[float, float]:
+        """Return a lower bound of the number of rows that count with L = `most`, whole or not, and the sd of its noise.
+
+        It is exact but for the bin in which L lies: there, persons may have as few rows as the bin's lower end.
+        """
+        least = np.minimum([1, *(end + 1 for end in SIZES)], most)
+        return float(np.array(self.bins) @ least), self.sd * float(np.linalg.norm(least))
 
     def effective(self, most: int) -> float:
         """Return a lower bound of the equivalent number of independent rows: rows of one person count as copies."""

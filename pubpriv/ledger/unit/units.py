@@ -284,7 +284,9 @@ class PersonUnit:
             rows = max(2, round(float(_values(question, stands.answer)["count"][0])))
             persons, bins = self._persons()
             sd, most = float(question.noise()["count"][0]), without_law(question).most
-            size = Size(rows, sd, effective_rows(rows, persons[0], bins, most), persons, most)
+            effective = effective_rows(rows, persons[0], bins, most)
+            every = persons if most == 1 else Sizes(bins, persons[1]).all_rows(most) if bins else None
+            size = Size(rows, sd, effective, persons, most, all_rows=every)
             self._known = size, grain_for(rows + 8 * sd)
         return self._known
 
