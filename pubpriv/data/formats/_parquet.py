@@ -62,21 +62,24 @@ def read_all(content: bytes) -> Any:
 
     file = _opened(pa.BufferReader(content), _PRECISE)
     names, groups = file.schema_arrow.names, [*range(file.metadata.num_row_groups)]
-    if not times_in_int96(file.schema, names):
+    if not times_in_int96(file.metadata, names):
         return file.read(use_threads=False)
     wide = partial(_opened, pa.BufferReader(content), _WIDE)
     return pa.Table.from_batches(_batches(file, wide, names, groups), file.schema_arrow)
 
 
-def times_in_int96(schema: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns among `names` that a Parquet schema has once, as times in INT96."""
-    paths = [schema.column(i).path for i in range(len(schema))]
-    kinds = [schema.column(i).physical_type for i in range(len(schema))]
-    return [
-        path
-        for path, kind in zip(paths, kinds, strict=True)
-        if kind == "INT96" and path in names and paths.count(path) == 1
-    ]
+def times_in_int96(metadata: Any, names: Collection[str]) -> list[str]:
+    """Return the columns among `names` that a footer has once, as times in INT96.
+
+    The schema of a footer would tell too, but PyArrow lets it and the footer hold each other in memory.
+    """
+    if not metadata.num_row_groups:
+        return []
+    group = metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    paths = [column.path_in_schema for column in columns]
+    times = [column.path_in_schema for column in columns if column.physical_type == "INT96"]
+    return [path for path in times if path in names and paths.count(path) == 1]
 
 
 def times_that_wrap(dataset: Any, columns: Collection[str]) -> list[str]:
@@ -91,7 +94,7 @@ def times_that_wrap(dataset: Any, columns: Collection[str]) -> list[str]:
     for part in dataset.get_fragments() if times else ():
         how = getattr(getattr(part, "format", None), "read_options", None)
         if getattr(how, "coerce_int96_timestamp_unit", "") == "ns":  # Parquet's format alone has it
-            found = times_in_int96(part.metadata.schema, times)
+            found = times_in_int96(part.metadata, times)
             if found:
                 return found
     return []
@@ -121,7 +124,7 @@ def _batches(file: Any, wide: Callable[[], Any], columns: Sequence[str], groups:
         groups: numbers of row groups.
     """
     precise = file.iter_batches(BATCH, row_groups=groups, columns=list(columns), use_threads=False)
-    times = times_in_int96(file.schema, columns)
+    times = times_in_int96(file.metadata, columns)
     if not times:
         yield from precise
         return
