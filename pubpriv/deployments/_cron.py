@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from itertools import takewhile
 
 from pubpriv.deployments.fire_times import times
 from pubpriv.errors import InvalidInput
@@ -54,7 +55,6 @@ class CronTimes:
         return len({minute // 60 for minute in self.minutes}) == MINUTES // 60
 
 
-@lru_cache(maxsize=100)
 def read_cron(rule: str) -> CronTimes:
     """Read a rule of five fields.
 
@@ -68,8 +68,9 @@ def read_cron(rule: str) -> CronTimes:
         )
         raise InvalidInput(f"{rule!r} has {len(fields)} fields, and five are read{seconds}")
     minute, hour, *of_days = fields
-    scheduled = _as_scheduled(f"{minute} {hour} * * *", f"0 0 {' '.join(of_days)}")
-    other = _as_cron_reads(rule, f"{minute} {hour} * * *", f"0 0 {' '.join(of_days)}")
+    calendar, clock = f"0 0 {' '.join(of_days)}", f"{minute} {hour} * * *"
+    scheduled = CronTimes(_scheduled_days(calendar), _scheduled_minutes(clock))
+    other = _as_cron_reads(rule, calendar, clock)
     if scheduled.minutes != other.minutes:
         at = min({*scheduled.minutes} ^ {*other.minutes})
         raise _two_readings(
@@ -93,26 +94,34 @@ def _two_readings(rule: str, when: str, scheduled: bool, advice: str) -> Invalid
     )
 
 
-def _as_scheduled(of_minutes: str, of_days: str) -> CronTimes:
-    """Read the parts of a rule as Prefect's scheduler does."""
+@lru_cache(maxsize=100)
+def _scheduled_days(calendar: str) -> frozenset[date]:
+    """Days on which a rule fires once, as Prefect's scheduler reads it; cached, since most rules have the same days."""
     from prefect.client.schemas.schedules import CronSchedule
 
-    noon, midnight = timedelta(hours=12), datetime(YEARS.start, 1, 1, tzinfo=UTC)
-    clock, calendar = (CronSchedule.model_construct(cron=rule, timezone="UTC") for rule in (of_minutes, of_days))
+    rule = CronSchedule.model_construct(cron=calendar, timezone="UTC")
+    return _days(day for year in YEARS for day in times(rule, start=_first(year), end=_first(year + 1, -1)))
+
+
+@lru_cache(maxsize=100)
+def _scheduled_minutes(clock: str) -> tuple[int, ...]:
+    """Minutes of a day at which a rule of every day fires, as Prefect's scheduler reads it."""
+    from prefect.client.schemas.schedules import CronSchedule
+
+    rule = CronSchedule.model_construct(cron=clock, timezone="UTC")
+    noon, midnight = timedelta(hours=12), _first(YEARS.start)
     halves = [midnight, midnight + noon]  # a whole day has more minutes than the scheduler finds at once
-    minutes = [time for half in halves for time in times(clock, start=half, end=half + noon - timedelta(seconds=1))]
-    days = [day for year in YEARS for day in times(calendar, start=_first(year), end=_first(year + 1, -1))]
-    return _cron_times(minutes, days)
+    return _minutes(at for half in halves for at in times(rule, start=half, end=half + noon - timedelta(seconds=1)))
 
 
-def _as_cron_reads(rule: str, of_minutes: str, of_days: str) -> CronTimes:
-    """Read the parts of a rule as cron does."""
+def _as_cron_reads(rule: str, calendar: str, clock: str) -> CronTimes:
+    """The same as cron reads it."""
     from cronsim import CronSim, CronSimError
 
     before, end = _first(YEARS.start, -1), _first(YEARS.stop)
     try:
-        clock, calendar = CronSim(of_minutes, before), CronSim(of_days, before)
-        return _cron_times(_until(clock, before + timedelta(days=1)), _until(calendar, end))
+        on, at = CronSim(calendar, before), CronSim(clock, before)
+        return CronTimes(_days(_until(on, end)), _minutes(_until(at, before + timedelta(days=1))))
     except CronSimError:
         refused = f"cron itself cannot read {rule!r}, which Prefect's scheduler reads"
     raise InvalidInput(refused)
@@ -120,15 +129,15 @@ def _as_cron_reads(rule: str, of_minutes: str, of_days: str) -> CronTimes:
 
 def _until(found: Iterable[datetime], end: datetime) -> Iterable[datetime]:
     """Times before the end."""
-    for time in found:
-        if time >= end:
-            return
-        yield time
+    return takewhile(lambda at: at < end, found)
 
 
-def _cron_times(minutes: Iterable[datetime], days: Iterable[datetime]) -> CronTimes:
-    on_the_clock = sorted({60 * time.hour + time.minute for time in minutes})
-    return CronTimes(frozenset(date(day.year, day.month, day.day) for day in days), tuple(on_the_clock))
+def _days(found: Iterable[datetime]) -> frozenset[date]:
+    return frozenset(date(day.year, day.month, day.day) for day in found)
+
+
+def _minutes(found: Iterable[datetime]) -> tuple[int, ...]:
+    return tuple(sorted({60 * at.hour + at.minute for at in found}))
 
 
 def _first(year: int, seconds: int = 0) -> datetime:

@@ -40,11 +40,10 @@ def checked(schedule: Any) -> Any:
         read_cron(schedule.cron)
     elif hasattr(schedule, "rrule"):
         _check_rrule(schedule.rrule.upper(), schedule.timezone or "UTC")
-    schedule = in_every_hour(schedule)
-    gap = gap_of(schedule)
-    if gap is not None and gap < _MINUTE:
-        raise InvalidInput(f"two runs are {gap} s apart, and at least {_MINUTE} are needed")
-    return schedule
+        gap = gap_of(schedule)
+        if gap is not None and gap < _MINUTE:
+            raise InvalidInput(f"two runs are {gap} s apart, and at least {_MINUTE} are needed")
+    return in_every_hour(schedule)
 
 
 def _check_rrule(rule: str, zone: str) -> None:
