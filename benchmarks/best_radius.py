@@ -44,15 +44,15 @@ def bench(
         InvalidInput: a library that brings a table is missing, the budget is not in rho, or a file cannot be read or is
             too short.
     """
-    rho = pp.parse_budget(budget)
-    if not isinstance(rho, pp.ZeroConcentratedDP):
+    allotment = pp.parse_budget(budget)
+    if not isinstance(allotment, pp.ZeroConcentratedDP):
         raise InvalidInput(f"the best radius is known under zcdp:RHO only, not {budget!r}")
     if file is None:
         cells = {name: ("light", opened(table)[1]) for name, table in PLAIN.items()}
         cells |= {name: ("heavy", opened(table)[1]) for name, table in SKEWED.items()}
     else:
         cells = {name: ("given", rows) for name, (_, rows) in opened_file(file, columns).items()}
-    tasks = [(name, rows, first_seed + run, budget) for name, (_, rows) in cells.items() for run in range(runs)]
+    tasks = [(name, rows, first_seed + run, allotment) for name, (_, rows) in cells.items() for run in range(runs)]
     found = list(in_processes(_draw_of, tasks, workers))
     table = [_row(name, tail, [draw for draw in found if draw["table"] == name]) for name, (tail, _) in cells.items()]
     medians = {
@@ -72,12 +72,11 @@ def bench(
     }
 
 
-def _draw_of(task: tuple[str, np.ndarray, int, str]) -> dict[str, Any]:
+def _draw_of(task: tuple[str, np.ndarray, int, pp.ZeroConcentratedDP]) -> dict[str, Any]:
     """Release one draw of a table: (name, rows, seed, budget)."""
-    name, rows, seed, budget = task
+    name, rows, seed, allotment = task
     order = np.random.default_rng(seed).permutation(len(rows))
     public, private = rows[order[:MOST_PUBLIC]], rows[order[MOST_PUBLIC:]]
-    allotment = pp.parse_budget(budget)
     estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, allotment, seed))
     truth = np.cov(private.T, bias=True)
     values, vectors = np.linalg.eigh(truth)
@@ -90,7 +89,7 @@ def _draw_of(task: tuple[str, np.ndarray, int, str]) -> dict[str, Any]:
         "n": len(private),
         "d": len(truth),
         "error": float(np.linalg.norm(off)),
-        "best": best_error((private - private.mean(axis=0)) @ whitening, allotment.rho),
+        "best": best_error((private - private.mean(axis=0)) @ whitening, float(allotment.rho)),
         "flagged": not estimate.converged,
         "covered": float(covers(np.diag(estimate.covariance), variances, errors).mean()),
         "width": float(np.median(total_error(errors) / variances)),

@@ -19,10 +19,9 @@ from pubpriv.estimators.gaussian._shells import (
     BINS_INSIDE,
     FINE,
     RATIO,
-    ROUGHLY_CLIPPED,
     Cut,
     Histogram,
-    cut_off,
+    clipping_loss,
     histogram_edges,
     middle_squares,
 )
@@ -47,8 +46,8 @@ _DOUBTED = 0.5
 """Small counts are not Gaussian if the Gaussian is no likelier than all other laws together: laws of counts have known
 tails."""
 
-_LEANING = 0.5
-"""Share of the noise in a shell that remains after its shape is shrunk to the core's."""
+_TRIED_RADII = 26
+"""Clip radii that are tried in each shell."""
 
 _INSIDE = 0.9
 """The tail is what lies beyond this share of Gaussian rows."""
@@ -121,17 +120,16 @@ def _hidden(histogram: Histogram, d: int, records: float) -> float:
 def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[float, ...]:
     """Compute the clip radii of the core and of all shells, if the core ends at edge `first` and is not Gaussian.
 
-    A radius is the shell's outer edge, so that nothing is clipped, or its middle: if the histogram has few rows in the
-    outer half, the loss from clipping them, which it shows roughly, is less than the noise that a smaller radius saves.
+    A shell is clipped where the noise, and what is not known of what clipping removes, are least together: the
+    histogram shows that roughly, and it is added back.
     """
-    edges, counts = np.array(histogram.edges), np.array(histogram.counts)
-    radii, middles = edges[first::2].copy(), edges[first + 1 : -1 : 2]
-    beyond = np.maximum(counts[first + 2 : len(edges) : 2], 0.0)  # bin i + 1 lies between edges i and i + 1
-    far, middle = radii[1:], middles[: len(radii) - 1]
-    lost = cut_off(middle, far) * np.hypot(histogram.sd, ROUGHLY_CLIPPED * beyond)
-    gained = _LEANING * (far**4 - middle**4) * d * (d + 1) / 2 / rho
-    radii[1:] = np.where(lost**2 < gained, middle, far)
-    return (*radii.tolist(), float(edges[first::2][-1] * RATIO))
+    edges = np.array(histogram.edges)
+    outer = edges[first::2]
+    tried = outer[:-1] * np.geomspace(1.0, RATIO, _TRIED_RADII)[:, None]
+    noise = tried**4 * d * (d + 1) / 2 / rho
+    best = np.argmin(noise + clipping_loss(histogram, first, tried).sds ** 2, axis=0)
+    radii = tried[best, np.arange(len(best))]
+    return (float(outer[0]), *radii.tolist(), float(outer[-1] * RATIO))
 
 
 def _within(histogram: Histogram, records: float) -> np.ndarray:

@@ -15,11 +15,12 @@ from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shell_shapes import common_part
-from pubpriv.estimators.gaussian._shells import FINE, RATIO, Cut, Histogram, clipped_off, cut_off, middle_squares
+from pubpriv.estimators.gaussian._shells import RATIO, Cut, Histogram, Loss, clipped_off, middle_squares
 from pubpriv.estimators.gaussian._tail import Shells, Tail, read_tail
 
-_MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
-"""Largest ratio of what clipping removes from the squared lengths in a shell to what it leaves."""
+_MOST_CLIPPED = RATIO**2 - 1
+"""Largest ratio of what clipping removes from the squared lengths in a shell to what it leaves: rows at the outer edge,
+clipped at the inner one."""
 
 _PROBABLY, _USUAL = 0.5, 0.25
 """Where a single column is likelier long than not, shells with more than the second share of rows that are as long
@@ -112,17 +113,18 @@ def read_shells(
     n, d = moments.records, len(axes)
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
-    rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
-    lost, lost_sds = clipped_off(histogram, where, n)  # which is no evidence of rows
-    longer, unsure = _whole_again(lost, lost_sds, left)
+    left_of_each = np.minimum(middle, np.array(where.radii[1:]) ** 2) / n  # of the squared length of a clipped row
+    rows, rows_sd = _rows(moments, histogram, where, traces / left_of_each, trace_sds / left_of_each)
+    lost = clipped_off(histogram, where, n)  # which is no evidence of rows
+    longer, unsure = _whole_again(lost, left)
     seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
-    traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
+    traces, trace_sds = traces + lost.squares, np.hypot(trace_sds, lost.sds)
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, known.core, axes), 0.0)
     common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
     others = float(sizes.sum()) * (1 - 1 / d)
     alone = _alone(where, rows, n, d)
-    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n, alone)
+    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n, alone, d == 1)
     if not where.gaussian:
         seen = slice(0, tail.last + 1)
         place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
@@ -142,20 +144,20 @@ def _alone(where: Cut, rows: np.ndarray, n: float, d: int) -> int:
     return int(np.argmax(usual < _USUAL * rows))
 
 
-def _whole_again(lost: np.ndarray, sds: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _whole_again(lost: Loss, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute (factors (shells,) on second moments that add back what clipping removed, their sds).
 
     The removed part is assumed to have the shape of the rest. A factor is 1 where that shape may be noise: there the
     shape that the shell is shrunk towards has the removed part.
 
     Args:
-        lost: (shells,) what clipping removed from the squared lengths.
-        sds: (shells,) its standard errors.
+        lost: what clipping removed from the squared lengths.
         left: (shells,) squared lengths as released; 0 where the shape may be noise.
     """
     shaped = left > 0
     over = np.where(shaped, left, 1.0)  # what is clipped off has the shape of the rest
-    return 1 + np.where(shaped, np.minimum(lost / over, _MOST_CLIPPED), 0.0), np.where(shaped, sds / over, 0.0)
+    longer = 1 + np.where(shaped, np.minimum(lost.squares / over, _MOST_CLIPPED), 0.0)
+    return longer, np.where(shaped, lost.sds / over, 0.0)
 
 
 def _rows(

@@ -31,7 +31,10 @@ _UNEVEN = 5.0
 """w is not white if the core is this many times wider in one direction than in another."""
 
 _CAUTION = 1.0
-"""A shape is kept as far as its square exceeds, by this many sds, what noise and sampling should contribute ..."""
+"""A shape is kept as far as its square exceeds, by this many sds, what noise and sampling should contribute, ..."""
+
+_CAUTION_OF_SUMS = 2.0
+"""... and the same for sums over shells, of which the best is taken, ..."""
 
 _BY_CHANCE = 0.25
 """... with this part of sampling's contribution: that is included in the sampling errors, but what shrinking removes
@@ -270,6 +273,47 @@ def leant(
     )
 
 
+@dataclass(frozen=True)
+class Restored:
+    """What is given back of what shrinking removed from shells.
+
+    Attributes:
+        last: number of shells that get some of it back.
+        kept: the part of it that they get.
+        variance: mean square error of an entry that this leaves, by noise and by the rest.
+    """
+
+    last: int
+    kept: float
+    variance: float
+
+
+def restored(removed: np.ndarray, sds: np.ndarray, known: np.ndarray) -> Restored:
+    """Tell how much of what shrinking `removed` from shells is given back: as far as it adds up to more than noise.
+
+    Shrinking is right for each shell by itself. But what it removes from several of them has one shape, and adds up;
+    their noises are independent. So the sum up to each shell is shrunk by its own noise, with more caution than in
+    `_kept`, and given back up to the shell for which that gains most.
+
+    Args:
+        removed: (shells, d, d) second moments as released, minus the shrunk ones.
+        sds: (shells,) noise sds of a diagonal entry.
+        known: (shells, d) positive second moments along the columns, up to each shell; see `leant`.
+    """
+    d = known.shape[1]
+    if d == 1 or not len(sds):  # a single column has no shape
+        return Restored(0, 0.0, 0.0)
+    freedom, noise = d * (d + 1) / 2, np.cumsum(sds**2)
+    harm = np.log1p(noise[:, None] / known**2).max(axis=1)
+    squares = (np.cumsum(removed, axis=0) ** 2).sum(axis=(1, 2))
+    beyond = np.maximum(squares - _at_most(freedom * noise, freedom, noise, harm, _CAUTION_OF_SUMS), 0.0)
+    kept = beyond / (beyond + freedom * noise)
+    last = int(np.argmax(kept * beyond))
+    if not kept[last]:
+        return Restored(0, 0.0, 0.0)
+    return Restored(last + 1, float(kept[last]), float(kept[last] * noise[last]))
+
+
 def _across(off: np.ndarray, sd: float, chance: float) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Compute (what is kept, directions (d, count) that stand out, mean squared error of the rest over noise, part).
 
@@ -323,13 +367,23 @@ def _kept(off: np.ndarray, freedom: float, sd: float, chance: float, harm: float
     the mean square error of a column. The factor's own error is Stein's unbiased estimate of risk.
     """
     expected = freedom * sd**2 + _BY_CHANCE * chance
-    caution = _CAUTION + math.sqrt(2 * harm)
-    most = expected * (1 + caution * math.sqrt(2 / max(freedom, 1.0))) + 2 * harm * sd**2
+    most = float(_at_most(expected, max(freedom, 1.0), sd**2, harm, _CAUTION))
     square = float((off**2).sum())
     kept = max(0.0, 1 - most / max(square, 1e-300))
     noise = max(freedom, 1.0) * sd**2
     risk = 1 - 2 * (1 - kept) * max(1 - 2 / max(freedom, 1.0), 0.0) + (1 - kept) ** 2 * square / max(noise, 1e-300)
     return kept, min(max(risk, kept), 1.0)
+
+
+def _at_most(
+    expected: float | np.ndarray,
+    freedom: float,
+    variance: float | np.ndarray,
+    harm: float | np.ndarray,
+    caution: float,
+) -> np.ndarray:
+    """Bound, with this many sds of caution, the `expected` square of so many free entries of noise; see `_kept`."""
+    return np.asarray(expected * (1 + (caution + np.sqrt(2 * harm)) * math.sqrt(2 / freedom)) + 2 * harm * variance)
 
 
 def shape_variances(colour: np.ndarray, on: np.ndarray, off: float) -> np.ndarray:

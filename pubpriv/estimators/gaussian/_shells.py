@@ -1,8 +1,8 @@
 """How far the rows reach: a histogram of |w|, whether it fits a Gaussian, and where the last release is cut.
 
 The last release is one `LiftedGram` over shells of |w|. It costs as much as for one region, because a row that leaves
-one shell enters only one other, and each shell has its own clip radius: its outer edge, or its middle if few rows are
-beyond (`_cutting`). So far shells are noisy and near ones are not, and the number of shells that count is chosen after
+one shell enters only one other, and each shell has its own clip radius: its outer edge, or less if few rows are beyond
+(`_cutting`). So far shells are noisy and near ones are not, and the number of shells that count is chosen after
 the release, from its answers.
 
 The core, |w| up to the first edge, is chosen by the histogram. If that fits a Gaussian, whose scale it shows better
@@ -32,7 +32,7 @@ RATIO = 1.5
 FINE = math.sqrt(RATIO)
 """The same for bins of the histogram: two of them make a shell."""
 
-ROUGHLY_CLIPPED = 1 / 3
+_ROUGHLY_CLIPPED = 1 / 3
 """Relative error with which counted rows determine what clipping removes from them, ..."""
 
 _CLIPPED_APART, _APART = 0.7, 2.0
@@ -149,23 +149,51 @@ def middle_squares(edges: np.ndarray, far: np.ndarray | None = None) -> np.ndarr
     return np.asarray(0.6 * near**2 + 0.4 * far**2)
 
 
-def cut_off(radius: np.ndarray, far: np.ndarray) -> np.ndarray:
-    """Give the amount by which clipping at `radius` reduces a typical squared length between there and `far`."""
-    return np.asarray(middle_squares(radius, far) - radius**2)
+@dataclass(frozen=True)
+class Loss:
+    """What clipping removes from the squared lengths of rows, by their counts in bins; not per row.
+
+    Attributes:
+        squares: (...,) the amount.
+        sds: (...,) its standard errors, by noise, and because rows may lie anywhere in a bin.
+    """
+
+    squares: np.ndarray
+    sds: np.ndarray
 
 
-def clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
-    """Compute (what clipping removes from the mean squared length in each shell, per row, its sds) by the histogram."""
-    edges, radii = np.array([*where.edges, where.radii[-1]]), np.array(where.radii[1:])
-    clipped = np.flatnonzero(radii < edges[1:] * 0.999)
-    outer = np.searchsorted(np.array(histogram.edges), radii[clipped] * 1.001)
-    each, counts = cut_off(radii[clipped], edges[1:][clipped]) / n, np.array(histogram.counts)
-    beyond = np.maximum(counts[outer], 0.0)
-    apart = counts[outer] - counts[outer - 1] > _APART * math.sqrt(2) * histogram.sd
-    unsure = np.where(apart, _CLIPPED_APART, ROUGHLY_CLIPPED)
-    lost, sds = np.zeros(len(radii)), np.zeros(len(radii))
-    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, unsure * beyond)
-    return lost, sds
+def clipping_loss(histogram: Histogram, first: int, radii: np.ndarray) -> Loss:
+    """Compute what clipping removes from the shells of two bins that begin at edge `first`.
+
+    A bin has as large a part of its rows beyond a radius as of its width in the logarithm, at typical lengths.
+
+    Args:
+        histogram: of |w|.
+        first: index of the edge where the first shell begins.
+        radii: (..., shells) clip radii, each within its shell or at its end.
+    """
+    edges, counts = np.array(histogram.edges), np.array(histogram.counts)
+    squares, variances = np.zeros(radii.shape), np.zeros(radii.shape)
+    inner = first + 2 * np.arange(radii.shape[-1])  # bin i + 1 lies between edges i and i + 1
+    apart = counts[inner + 2] - counts[inner + 1] > _APART * math.sqrt(2) * histogram.sd
+    for at in (inner, inner + 1):
+        near, far = edges[at], edges[at + 1]
+        begin = np.clip(radii, near, far)
+        removed = np.log(far / begin) / math.log(FINE) * np.maximum(middle_squares(begin, far) - radii**2, 0.0)
+        squares = squares + removed * np.maximum(counts[at + 1], 0.0)
+        variances = variances + (removed * histogram.sd) ** 2
+    unsure = np.where(apart, _CLIPPED_APART, _ROUGHLY_CLIPPED) * squares
+    return Loss(squares, np.sqrt(variances + unsure**2))
+
+
+def clipped_off(histogram: Histogram, where: Cut, n: float) -> Loss:
+    """Compute what clipping removes from the mean squared length in each shell, (shells,) per row, by the histogram."""
+    ends, radii = np.array([*where.edges[1:], where.radii[-1]]), np.array(where.radii[1:])
+    first = int(np.searchsorted(np.array(histogram.edges), where.edges[0] * 0.999))
+    loss = clipping_loss(histogram, first, radii[:-1])
+    clipped = np.append(radii[:-1] < ends[:-1] * 0.999, False)  # the last shell is open
+    squares, sds = (np.where(clipped, np.append(part, 0.0), 0.0) / n for part in (loss.squares, loss.sds))
+    return Loss(squares, sds)
 
 
 def _column_frame(frame: Frame) -> Frame:

@@ -2,9 +2,9 @@
 
 Second moments of the core and of each shell that counts are added. A shell's trace has less relative noise than its
 shape, so the shape is shrunk towards that of everything before it, as its noise requires (James-Stein), except for
-columns that stand out. What lies beyond the last shell gets the trace that `_tail` predicts, and a shape that continues
-the change from the core to there. If that shape has few long columns, these give the best evidence of rows in a further
-shell.
+columns that stand out. What that removes from several shells is given back as far as it adds up to more than noise.
+What lies beyond the last shell gets the trace that `_tail` predicts, and a shape that continues the change from the
+core to there. If that shape has few long columns, these give the best evidence of rows in a further shell.
 
 | part of the error | of a variance |
 |---|---|
@@ -20,12 +20,14 @@ import numpy as np
 
 from pubpriv.estimators.gaussian._shell_reading import CoreRead, read_shells
 from pubpriv.estimators.gaussian._shell_shapes import (
+    Leant,
     added_to,
     aimed_traces,
     beside,
     column_axes,
     further_shape,
     leant,
+    restored,
     shape_variances,
     standing_out,
     unlike,
@@ -134,8 +136,8 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
     # per row of the core; a row that one outlying cell brings to a shell has its other cells like this
     usual = (axes.T * sizes) @ axes / min(max(float(moments.rows[0]) / n, 0.5), 1.0)
-    own, total, shares, trace_noise = inside, np.zeros((d, d)), [], []
-    mean, mean_variance, on, off, left_over = np.zeros(d), np.zeros((d, d)), np.zeros(d), 0.0, 0.0
+    own, total, shells = inside, np.zeros((d, d)), []
+    mean, mean_variance = np.zeros(d), np.zeros((d, d))
     for k in range(tail.last):
         length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
@@ -154,16 +156,13 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
         trace = max(length - float(np.trace(cross)), 0.0)
         added = leant(seconds[k] - cross, trace, shape, sd, chance, axes, so_far)
-        shares.append(added.second)
+        shells.append(_Shell(added, seconds[k] - cross, sd, so_far, float(tail.sds[k]), float(unsure[k])))
         total = total + added.second
-        on, off, left_over = on + added.on * sd**2, off + added.off * sd**2, left_over + added.left * sd**2
-        trace_noise += [float(tail.sds[k]) * added.shape, float(unsure[k]) * added.clear]
-        trace_noise += [sd * top for top in added.tops]
         mean, shorter = mean + moved, float(unsure[k]) / 2 * moved
         mean_variance = mean_variance + mean_sd**2 * weight + np.outer(shorter, shorter)
         if held > 0 and trace > 0:
             own = added_to(own, beside(added.second, riding, axes), held, axes)
-    shape = further_shape(own, inside, tail.last, axes)
+    shape, sums = further_shape(own, inside, tail.last, axes), _Sums.of(shells, d)
     # rows of a shell, of so many squared lengths, would add these to the mean if all were on one side
     one_sided = tail.lengths / np.sqrt(middle[: tail.last])
     lean = mean / max(float(one_sided.sum()), float(np.linalg.norm(mean)), 1e-300)
@@ -171,19 +170,75 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
     return Outside(
         tail=tail,
         mean=mean + lean * tail.beyond / further,
-        second=total + shape * tail.beyond,
+        second=sums.shares.sum(axis=0) + shape * tail.beyond,
         mean_variance=mean_variance,
-        shape_variance=(on, off),
-        left=left_over,
+        shape_variance=(sums.on, sums.off),
+        left=sums.left,
         axes=axes,
-        noise=np.array(trace_noise).reshape(-1, d, d),
+        noise=sums.noise,
         lost_mean=np.abs(lean) * tail.beyond_sd / further,
         shape=shape,
         uneven=_UNEVEN * unlike(np.einsum("ij,jk,ik->i", axes, shape, axes), sizes),
-        shares=np.array(shares).reshape(tail.last, d, d),
+        shares=sums.shares,
         rows=rows,
         rows_sd=found.shells.rows_sd,
     )
+
+
+@dataclass(frozen=True)
+class _Shell:
+    """A shell that counts: its shrunk second moment, and what it was shrunk from.
+
+    Attributes:
+        leant: the shrunk one.
+        released: (d, d) second moment about the middle of the core, as released.
+        sd: noise sd of a diagonal entry.
+        so_far: (d,) second moments along the columns, up to this shell, and their noise.
+        trace_sd: sd of the estimated trace.
+        unsure: relative sd of what clipping left, for columns that stand out.
+    """
+
+    leant: Leant
+    released: np.ndarray
+    sd: float
+    so_far: np.ndarray
+    trace_sd: float
+    unsure: float
+
+    @property
+    def noise(self) -> list[np.ndarray]:
+        """Sds (d, d) from noise in the trace, and in directions that stand out."""
+        tops = [self.sd * top for top in self.leant.tops]
+        return [self.trace_sd * self.leant.shape, self.unsure * self.leant.clear, *tops]
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What all shells that count add, and its errors; `on`, `off`, `left`, `noise` and `shares` are as of `Outside`."""
+
+    shares: np.ndarray
+    on: np.ndarray
+    off: float
+    left: float
+    noise: np.ndarray
+
+    @classmethod
+    def of(cls, shells: list[_Shell], d: int) -> "_Sums":
+        """Add up shells; what shrinking removed from them is given back as far as it is more than noise."""
+        removed = np.array([shell.released - shell.leant.second for shell in shells]).reshape(-1, d, d)
+        sds = np.array([shell.sd for shell in shells])
+        back = restored(removed, sds, np.array([shell.so_far for shell in shells]).reshape(-1, d))
+        given = np.where(np.arange(len(shells)) < back.last, back.kept, 0.0)
+        shrunk = [((1 - part) ** 2 * shell.sd**2, shell.leant) for part, shell in zip(given, shells, strict=True)]
+        noise = [(1 - part) * each for part, shell in zip(given, shells, strict=True) for each in shell.noise]
+        kept = float((given**2 * sds**2).sum())
+        return cls(
+            np.array([shell.leant.second for shell in shells]).reshape(-1, d, d) + given[:, None, None] * removed,
+            sum((variance * leant.on for variance, leant in shrunk), np.full(d, back.variance)),
+            sum((variance * leant.off for variance, leant in shrunk), back.variance),
+            sum((variance * leant.left for variance, leant in shrunk), kept),
+            np.array(noise).reshape(-1, d, d),
+        )
 
 
 def fourth_of_columns(

@@ -16,7 +16,7 @@ from pubpriv.estimators.gaussian._plan import table_plan
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shell_reading import _whole_again
 from pubpriv.estimators.gaussian._shell_shapes import leant
-from pubpriv.estimators.gaussian._shells import Cut, Histogram, clipped_off, histogram_edges
+from pubpriv.estimators.gaussian._shells import Cut, Histogram, Loss, clipped_off, clipping_loss, histogram_edges
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -143,20 +143,42 @@ def test_a_mean_is_not_pressed_into_the_shape_of_its_shell(seed):
     assert np.abs((found.mean - rows[40:].mean(axis=0)) / rows[40:].std(axis=0)).max() < 0.005
 
 
-@pytest.mark.parametrize(("few", "clipped"), [(0, True), (30, True), (150, False)])
-def test_a_shell_is_clipped_in_its_middle_where_few_rows_are_beyond(few, clipped):
-    """What they lose is added again by their count, with its doubt; many are not clipped."""
+def test_a_shell_is_clipped_the_nearer_the_fewer_rows_are_beyond():
+    """What they lose is added again by their count, with its doubt; many at the shell's end hardly lose."""
     n, d, sd = 4000.0, 5, 7.5
     edges = histogram_edges(n, d)
+    radii = []
+    for few in (0, 30, 150, 300):
+        counts = np.zeros(len(edges) + 1)
+        counts[10:13] = 3700, 300 - few, few  # the core, and both halves of the first shell
+        histogram = Histogram(edges, tuple(counts), sd)
+        where = cut(histogram, Frame((0.0,) * d), n, 0.2, False, PublicShape())
+        assert where.edges[0] == edges[10]
+        radii.append(where.radii[1])
+        lost = clipped_off(histogram, where, n)
+        most = few * (edges[12] ** 2 - radii[-1] ** 2) + (300 - few) * max(edges[11] ** 2 - radii[-1] ** 2, 0.0)
+        assert 0 <= n * lost.squares[0] <= most + 1e-6
+        assert lost.sds[0] >= lost.squares[0] / 3
+    assert radii == sorted(radii)
+    assert edges[10] < radii[0] < edges[11]
+    assert radii[-1] > 0.9 * edges[12]
+
+
+def test_what_clipping_removes_is_that_of_rows_that_thin_out():
+    """Somewhat less than of rows that lie evenly in each bin; a clip at the shell's end removes nothing."""
+    n, d = 4000.0, 5
+    edges = histogram_edges(n, d)
     counts = np.zeros(len(edges) + 1)
-    counts[10:13] = 3700, 300 - few, few  # the core, and both halves of the first shell
-    where = cut(Histogram(edges, tuple(counts), sd), Frame((0.0,) * d), n, 0.2, False, PublicShape())
-    assert where.edges[0] == edges[10]
-    assert where.radii[1] == edges[11 if clipped else 12]
-    lost, sds = clipped_off(Histogram(edges, tuple(counts), sd), where, n)
-    shorter = 0.4 * (edges[12] ** 2 - edges[11] ** 2) if clipped else 0.0
-    assert lost[0] == pytest.approx(shorter * few / n)
-    assert sds[0] == pytest.approx(shorter * np.hypot(sd, few / 3) / n)
+    counts[11:13] = 200, 100
+    lengths = [np.geomspace(edges[at], edges[at + 1], 2001) for at in (10, 11)]
+    radii = np.geomspace(edges[10], edges[12], 5)[:, None]
+    found = clipping_loss(Histogram(edges, tuple(counts), 0.0), 10, radii).squares[:, 0]
+    exact = [
+        sum(r * np.maximum(x**2 - c**2, 0).mean() for r, x in zip((200, 100), lengths, strict=True)) for c in radii
+    ]
+    assert found[-1] == pytest.approx(0.0, abs=1e-9)
+    assert (0.75 * np.array(exact) <= found + 1e-9).all()
+    assert (found[:-1] < exact[:-1]).all()
 
 
 def test_noise_that_adds_up_over_bins_does_not_move_the_end_of_the_core():
@@ -188,11 +210,11 @@ def test_what_a_strong_direction_leaves_may_be_noise():
 
 
 def test_what_is_clipped_off_has_the_shape_of_the_shell():
-    """Second moments grow with what is left of a shell, at most by a fifth, where its shape is no noise."""
-    lost, left = np.array([0.1, 0.9, 0.1, 0.1]), np.array([1.0, 1.0, 0.5, 0.0])
-    found, sds = _whole_again(lost, lost / 2, left)
-    assert found == pytest.approx([1.1, 1.2, 1.2, 1])
-    assert sds == pytest.approx([0.05, 0.45, 0.1, 0])
+    """Second moments grow with what is left of a shell, at most as rows at its end do, where its shape is no noise."""
+    lost, left = np.array([0.1, 1.9, 0.1, 0.1]), np.array([1.0, 1.0, 0.5, 0.0])
+    found, sds = _whole_again(Loss(lost, lost / 2), left)
+    assert found == pytest.approx([1.1, 2.25, 1.2, 1])
+    assert sds == pytest.approx([0.05, 0.95, 0.1, 0])
 
 
 def test_rows_that_begin_in_the_outer_half_of_a_shell_may_all_lie_at_its_end():
@@ -204,9 +226,9 @@ def test_rows_that_begin_in_the_outer_half_of_a_shell_may_all_lie_at_its_end():
     counts[10:13] = 3700, 60, 60
     fading = clipped_off(Histogram(edges, tuple(counts), sd), where, n)
     counts[11] = 0
-    lost, sds = clipped_off(Histogram(edges, tuple(counts), sd), where, n)
-    assert lost[0] == fading[0][0]
-    assert sds[0] > 1.9 * fading[1][0]
+    apart = clipped_off(Histogram(edges, tuple(counts), sd), where, n)
+    assert apart.squares[0] == fading.squares[0]
+    assert apart.sds[0] > 1.9 * fading.sds[0]
 
 
 @pytest.mark.parametrize("seed", [261019, 261028, 261041, 261048])

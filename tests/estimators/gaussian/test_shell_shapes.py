@@ -5,7 +5,15 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.laws import LAWS
-from pubpriv.estimators.gaussian._shell_shapes import added_to, aimed_traces, beside, leant, shape_variances, unlike
+from pubpriv.estimators.gaussian._shell_shapes import (
+    added_to,
+    aimed_traces,
+    beside,
+    leant,
+    restored,
+    shape_variances,
+    unlike,
+)
 
 D, SD = 20, 0.03
 
@@ -118,3 +126,32 @@ def test_rounding_of_a_column_that_has_nothing_is_no_shape():
     riding = np.diag([1.0, 2.0, -1e-18])
     assert beside(np.diag([3.0, 2.0, 0.0]), riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
     assert beside(np.diag([3.0, 2.0, -1e-19]), riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
+
+
+def back(removed, seed, sds=(0.01, 0.02, 0.04), known=1.0):
+    """What is given back of what was removed from three shells, by this much each, and the noise in each of them."""
+    generator = np.random.default_rng(seed)
+    noise = [noisy(np.zeros((5, 5)), generator, sd) for sd in sds]
+    return restored(removed + np.array(noise), np.array(sds), np.full((len(sds), 5), known))
+
+
+def test_what_shrinking_removes_from_all_shells_alike_is_given_back():
+    """Most of it, where the sum exceeds the noise; a shell that is all noise does not take that from nearer ones."""
+    wide = np.diag([0.08, -0.02, -0.02, -0.02, -0.02])
+    found = [back(wide, seed) for seed in range(40)]
+    assert np.mean([each.kept for each in found]) > 0.6
+    assert np.mean([each.last == 3 for each in found]) > 0.6
+    found = [back(wide, seed, (0.01, 0.02, 1.0)) for seed in range(40)]
+    assert np.mean([each.last == 2 for each in found]) > 0.9
+    assert all(each.variance < 0.01**2 + 0.02**2 for each in found)
+
+
+def test_noise_is_not_given_back():
+    """Of hundred tables five get a little of it; none where it would be louder than a column."""
+    assert sum(back(0.0, seed).kept > 0 for seed in range(100)) <= 5
+    assert sum(back(0.0, seed, known=0.001).kept > 0 for seed in range(100)) == 0
+
+
+def test_a_single_column_and_no_shell_have_no_shape_to_give_back():
+    assert restored(np.ones((2, 1, 1)), np.ones(2), np.ones((2, 1))).last == 0
+    assert restored(np.zeros((0, 3, 3)), np.zeros(0), np.ones((0, 3))).last == 0

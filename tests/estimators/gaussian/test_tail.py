@@ -1,5 +1,7 @@
 """What lies beyond the core: shells that hold rows count, noise does not, and tails go on as they fall."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -25,9 +27,12 @@ def before(fall, sd=0.01):
     return first / fall ** np.arange(4, 0, -1.0), np.full(4, sd)
 
 
+of_one_column = partial(read_tail, single=True)
+
+
 def test_nothing_is_expected_beyond_a_gaussian_core():
     """Shells without rows add nothing, and no error."""
-    found = read_tail(shells(np.zeros(12)), before(0.5), True, N)
+    found = of_one_column(shells(np.zeros(12)), before(0.5), True, N)
     assert (found.last, found.beyond, found.beyond_sd) == (0, 0.0, 0.0)
 
 
@@ -68,14 +73,20 @@ def test_rows_that_could_hide_are_those_that_would_not_count(shell):
 
 @pytest.mark.parametrize("fall", [0.3, 0.5, 0.65])
 def test_power_tails_are_continued(fall):
-    """Squared lengths that fall by a factor: what lies beyond the last shell that counts is within two errors."""
+    """Squared lengths that fall by a factor: what lies beyond the last shell that counts is within two errors.
+
+    A part of it is in the estimate of a single column, nothing in that of several.
+    """
     lengths = 200 * MIDDLES[0] / N * fall ** np.arange(40)
     rows = lengths[:12] * N / MIDDLES
-    found = read_tail(shells(rows), before(fall), False, N)
-    assert 2 <= found.last < 8
-    true = lengths[found.last :].sum()
-    assert abs(found.beyond - true) < 2 * found.beyond_sd
-    assert 0.2 * true < found.beyond < 2.5 * true
+    single, several = (read_tail(shells(rows), before(fall), False, N, single=single) for single in (True, False))
+    assert single.last == several.last
+    assert 2 <= single.last < 8
+    true = lengths[single.last :].sum()
+    assert abs(single.beyond - true) < 2 * single.beyond_sd
+    assert 0.2 * true < single.beyond < 2.5 * true
+    assert several.beyond == 0
+    assert true < 2 * several.beyond_sd
 
 
 @pytest.mark.parametrize("fall", [0.3, 0.5, 0.65])
@@ -107,7 +118,7 @@ def test_tails_may_end():
     """Six hundred rows in one shell and none beyond: next to nothing is expected there."""
     rows = np.zeros(12)
     rows[0] = 600.0
-    found = read_tail(shells(rows), before(0.9), False, N)
+    found = of_one_column(shells(rows), before(0.9), False, N)
     assert found.last == 1
     assert found.beyond < 0.03 * found.lengths[0]
 
@@ -116,7 +127,7 @@ def test_never_more_is_added_than_the_last_shell_holds():
     """A tail that rises as far as it is seen, in loud noise, is not followed: only its error grows."""
     rows = np.zeros(12)
     rows[:4] = 200.0 / 1.9 ** np.arange(4)  # each shell holds more squared length than the one before
-    found = read_tail(shells(rows, sd=10.0), before(1.2), False, N)
+    found = of_one_column(shells(rows, sd=10.0), before(1.2), False, N)
     assert found.last == 4
     assert 0 < found.beyond <= 1.001 * found.lengths[-1]
     assert found.beyond_sd > 2 * found.beyond
@@ -126,7 +137,7 @@ def test_a_group_far_out_is_no_tail_of_what_lies_before_a_gap():
     """Forty rows six shells out, and fifteen in the next, which noise hides: they are feared all the same."""
     rows = np.zeros(12)
     rows[6], rows[7] = 40.0, 15.0
-    found = read_tail(shells(rows, sd=7.0), before(0.5), True, N)
+    found = of_one_column(shells(rows, sd=7.0), before(0.5), True, N)
     assert found.last == 7
     hidden = rows[7] * MIDDLES[7] / N
     assert abs(hidden - found.beyond) < 2 * found.beyond_sd
@@ -136,9 +147,9 @@ def test_rows_that_stand_apart_may_well_end(monkeypatch):
     """Less is expected beyond forty rows six shells out than if a gap before them meant nothing."""
     rows = np.zeros(12)
     rows[6] = 40.0
-    apart = read_tail(shells(rows, sd=7.0), before(0.5), True, N)
+    apart = of_one_column(shells(rows, sd=7.0), before(0.5), True, N)
     monkeypatch.setattr(_tail, "_ENDS_APART", _tail._ENDS)
-    assert apart.beyond < 0.8 * read_tail(shells(rows, sd=7.0), before(0.5), True, N).beyond
+    assert apart.beyond < 0.8 * of_one_column(shells(rows, sd=7.0), before(0.5), True, N).beyond
 
 
 def test_what_lies_beyond_is_more_of_a_long_tail_than_the_shells_are():
@@ -163,8 +174,8 @@ def test_a_tail_is_followed_less_steeply_where_the_core_is_of_other_columns():
     lengths = 200 * MIDDLES[0] / N * 0.8 ** np.arange(40)
     rows = lengths[:12] * N / MIDDLES
     own, sds = before(0.3)
-    alike = read_tail(shells(rows, sd=6.0), (own, sds), False, N)
-    other = read_tail(shells(rows, sd=6.0), (0.7 * own, np.hypot(sds, 0.3 * own)), False, N)
+    alike = of_one_column(shells(rows, sd=6.0), (own, sds), False, N)
+    other = of_one_column(shells(rows, sd=6.0), (0.7 * own, np.hypot(sds, 0.3 * own)), False, N)
     assert other.beyond > 1.2 * alike.beyond
     assert abs(other.beyond - lengths[other.last :].sum()) < 2 * other.beyond_sd
 
@@ -173,7 +184,7 @@ def test_a_group_that_begins_at_once_ends_so():
     """Fifty rows in one shell, none before, and 1.5 sds of noise two shells further: little is feared there."""
     rows, noise = np.zeros(12), np.zeros(12)
     rows[4], noise[6] = 50.0, 1.5
-    found = read_tail(shells(rows, sd=5.0, noise=noise), before(0.5), True, N)
+    found = of_one_column(shells(rows, sd=5.0, noise=noise), before(0.5), True, N)
     assert found.last == 5
     assert found.beyond < 0.05 * found.lengths[-1]
     assert found.beyond_sd < 0.3 * found.lengths[-1]
@@ -183,7 +194,7 @@ def test_rows_that_noise_may_have_made_are_feared():
     """Thirty rows six shells out at four sds: they do not count, and the error of clipping is as large as they are."""
     rows = np.zeros(12)
     rows[6] = 30.0
-    found = read_tail(shells(rows, sd=7.0), before(0.5), True, N)
+    found = of_one_column(shells(rows, sd=7.0), before(0.5), True, N)
     assert (found.last, found.beyond) == (0, 0.0)
     assert found.beyond_sd == pytest.approx(30 * MIDDLES[6] / N)
 
@@ -192,7 +203,7 @@ def test_noise_far_out_must_be_clearer_than_what_it_would_harm():
     """Shells with 4.2 sds together, five shells beyond a skewed core, count only where no louder than what is known."""
     rows = np.zeros(12)
     rows[:7] = 600.0, 90.0, 4.9, 10.7, -1.2, 6.4, 10.7
-    found = read_tail(shells(rows, sd=3.37), before(0.5), False, N)
+    found = of_one_column(shells(rows, sd=3.37), before(0.5), False, N)
     assert found.last == 2
     assert found.beyond_sd > rows[6] * MIDDLES[6] / N
     even = np.full(12, 3.37)
@@ -203,15 +214,16 @@ def test_rows_are_feared_at_fewer_sds_where_they_are_near():
     """At four sds two shells out, but not eleven shells out: noise may lie anywhere, rows hardly ever so far."""
     near, far = np.zeros(12), np.zeros(12)
     near[2], far[11] = 28.0, 28.0
-    assert read_tail(shells(near, sd=7.0), before(0.5), True, N).beyond_sd > 0
-    assert read_tail(shells(far, sd=7.0), before(0.5), True, N).beyond_sd == 0
+    assert of_one_column(shells(near, sd=7.0), before(0.5), True, N).beyond_sd > 0
+    assert of_one_column(shells(far, sd=7.0), before(0.5), True, N).beyond_sd == 0
 
 
 def test_noise_alone_is_hardly_ever_feared():
     """Eight hundred draws of noise beyond a Gaussian core: at most one in two hundred has an error of clipping."""
     generator = np.random.default_rng(1)
     drawn = [
-        read_tail(shells(np.zeros(12), noise=generator.standard_normal(12)), before(0.5), True, N) for _ in range(800)
+        of_one_column(shells(np.zeros(12), noise=generator.standard_normal(12)), before(0.5), True, N)
+        for _ in range(800)
     ]
     assert np.count_nonzero([found.beyond_sd > 0 for found in drawn]) <= 4
 
