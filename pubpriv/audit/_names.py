@@ -89,7 +89,8 @@ def _second_budgets(place: World) -> Claims:
     for number, (what, name) in enumerate(_names_of(place).items()):
 
         def register(name: str = name, number: int = number) -> None:
-            place.ledger.register(f"other-{number}", _ONE, PrivateTable.open(name, _COLUMNS))
+            # that it looks like a copy must not be what stops it
+            place.ledger.register(f"other-{number}", _ONE, PrivateTable.open(name, _COLUMNS), another_table=True)
 
         yield f"{what}: no second budget", refuses(register, *_REFUSALS)
 
@@ -103,7 +104,8 @@ def _by_hand(place: World) -> Claims:
     ):
 
         def register(uri: str = uri) -> None:
-            place.ledger.register("by-hand", _ONE, PrivateTable(uri, columns, place.table.n_rows))
+            table = PrivateTable(uri, columns, place.table.n_rows)
+            place.ledger.register("by-hand", _ONE, table, another_table=True)
 
         yield f"{what}, by hand: no second budget", refuses(register, *_REFUSALS)
 
@@ -135,7 +137,7 @@ def _decoy(place: World, budget: Budget) -> Path:
     file = _file_of(place).parents[1] / "elsewhere" / "decoy.parquet"
     file.parent.mkdir()
     file.write_bytes(_file_of(place).read_bytes())
-    place.ledger.register("decoy", budget, PrivateTable.open(file, _COLUMNS))
+    place.ledger.register("decoy", budget, PrivateTable.open(file, _COLUMNS), another_table=True)
     return file
 
 

@@ -46,7 +46,7 @@ def worker(tmp_path, monkeypatch):
     with Ledger.open(url) as ledger:
         for name in ("visits", "salaries"):
             table = PrivateTable.open(tmp_path / f"{name}.parquet", ["a", "b"])
-            ledger.register(name, ZeroConcentratedDP(1), table)
+            ledger.register(name, ZeroConcentratedDP(1), table, another_table=True)
     monkeypatch.setenv("WHERE", str(tmp_path))
     monkeypatch.setenv("PUBPRIV_LEDGER", url)
     monkeypatch.setenv("PUBPRIV_ALLOW", str(tmp_path / "files"))

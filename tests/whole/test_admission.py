@@ -45,7 +45,7 @@ def world(tmp_path_factory):
         for name in ("visits", "salaries"):
             path = write(folder / name / "p.parquet", 3000)
             table = pp.PrivateTable.open(path, ["a", "b"])
-            ledger.register(name, pp.ZeroConcentratedDP(100), table)
+            ledger.register(name, pp.ZeroConcentratedDP(100), table, another_table=True)
         ledger.register("fresh", pp.ZeroConcentratedDP(100))
     write(folder / "public.parquet", 40, seed=1)
     (folder / "links").mkdir()
