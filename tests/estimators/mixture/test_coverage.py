@@ -13,6 +13,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.data.uncovered import Uncovered
+from pubpriv.estimators._whole_rows import WholeRows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._coverage import _support
 from pubpriv.estimators.mixture._outline import outline
@@ -199,7 +200,8 @@ def test_public_rows_stand_for_a_share_of_the_rows_that_lack_no_value():
     scaling = precondition(table)
     seen = outline(table, scaling, 3)
     curator = pp.Curator.simulation(rows, HALF, 1)
-    support = _support(curator, scaling, seen, Ask("mixture/support", 1, 100))
+    whole = WholeRows(120_000.0, 10.0, fewer=False)  # the support question sees it by itself, too
+    support = _support(curator, scaling, seen, whole, Ask("mixture/support", 1, 100))
     assert support.rows == pytest.approx(60_000, rel=0.01)
     assert support.refused == ()
     assert 0.1 * support.rows < 20 * support.counts[1] < 0.2 * support.rows
