@@ -28,10 +28,10 @@ from pubpriv.data._arrow import (
 )
 from pubpriv.data._public_files import PublicFile, check_content, public_files_of, read_arrow, unreadable
 from pubpriv.data.columns import Column, called_like, meant, parse_columns, sources_of, two_meanings
-from pubpriv.data.formats._parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import IN_USE, is_in_use, is_private
 from pubpriv.data.formats.pandas_columns import are_numbers, column_of, is_untyped
+from pubpriv.data.formats.parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.errors import InvalidInput
 
 _SHOWN = 40

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pubpriv.common.tables import advice_on, is_called_a_table, is_url, kind_of, left_out_in_words
-from pubpriv.data.formats._parquet import read_all
+from pubpriv.data.formats.parquet import read_all
 from pubpriv.data.stores import files_left_out, public_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 

@@ -126,7 +126,7 @@ def test_a_witness_in_the_environment_makes_a_restored_ledger_read_only(books, m
     [
         lambda model: model["privacy"]["charges"].pop(),
         lambda model: model["privacy"].update(spent="0.1 rho"),
-        lambda model: model["privacy"]["charges"][0].update(sensitivity=0.1),
+        lambda model: model["privacy"]["charges"][0].update(sensitivity=0.01),
         lambda model: model["provenance"].update(chain_head="0" * 64),
         lambda model: model["provenance"].update(release_id="2026-12"),
     ],

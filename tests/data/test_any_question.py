@@ -315,7 +315,7 @@ def worlds(tmp_path_factory):
                 path = folder / f"{dataset}.parquet"
                 pq.write_table(pa.table({x: rows[:, i] for i, x in enumerate(names)}), path)
                 table = pp.PrivateTable.open(path, names)
-                ledger.register(dataset, budget=budget, table=table)
+                ledger.register(dataset, budget=budget, table=table, another_table=True)
                 runs.setdefault((d, False), []).append(
                     (ledger, dataset, pp.Curator(table, ledger, dataset, budget, "r"))
                 )
@@ -323,7 +323,7 @@ def worlds(tmp_path_factory):
                 whose = pa.array(generator.integers(0, 12, 30 if name == "odd" else 9))
                 pq.write_table(pa.table({x: rows[: len(whose), i] for i, x in enumerate(names)} | {"who": whose}), path)
                 table = pp.PrivateTable.open(path, names, person="who")
-                ledger.register(of_persons, budget=budget, table=table, person="who")
+                ledger.register(of_persons, budget=budget, table=table, person="who", another_table=True)
                 runs.setdefault((d, True), []).append(
                     (ledger, of_persons, pp.Curator(table, ledger, of_persons, budget, "r"))
                 )

@@ -5,10 +5,10 @@ never fails on a value.
 """
 
 from pubpriv.common.tables import is_in_memory, kind_of
-from pubpriv.data.formats import _delimited, _feather, _parquet, memory_table
+from pubpriv.data.formats import _delimited, _feather, memory_table, parquet
 from pubpriv.data.formats._layout import BATCH, Format, Look, Piece
 
-_FORMATS: dict[str, Format] = {"Parquet": _parquet, "Feather": _feather, "CSV": _delimited}
+_FORMATS: dict[str, Format] = {"Parquet": parquet, "Feather": _feather, "CSV": _delimited}
 
 
 def format_of(path: str) -> Format:

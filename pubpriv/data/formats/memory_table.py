@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 from pubpriv.common.tables import IN_MEMORY
 from pubpriv.data._arrow import is_dataset, is_polars
 from pubpriv.data.formats._layout import BATCH, Look, Piece
-from pubpriv.data.formats._parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.data.formats.pandas_columns import column_of, is_untyped
+from pubpriv.data.formats.parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.errors import InvalidInput
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
