@@ -214,14 +214,14 @@ class _Disk:
     bits: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
 
     def written(self, cells: np.ndarray) -> PrivateTable:
-        """Write records (n, 2): columns in another order, among others, one of them named as an expression is."""
+        """Write records (n, 2): columns in another order, among others."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         a, b = cells.T
         other = np.arange(len(cells), dtype=np.float64)
         # a missing cell is a null in one column and NaN in the other
-        columns = {"b": pa.array(b), "log1p(b)": pa.array(other), "a": pa.array(a, from_pandas=True)}
+        columns = {"b": pa.array(b), "other": pa.array(other), "a": pa.array(a, from_pandas=True)}
         columns |= {"x": pa.array(-other), "group": pa.array(categories_of(cells)).dictionary_encode()}
         table, start = pa.table(columns), 0
         if path_of_csv := next((self.folder / name for name in self.layout.files if name.endswith(".csv")), None):
