@@ -18,7 +18,6 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import to_json
 from pubpriv.data.confined import Confined
-from pubpriv.data.contents import Contents
 from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.placement import check_places, check_shape
 from pubpriv.data.questions.base import Question, check_totals
@@ -100,9 +99,6 @@ class Curator(Confined):
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, an invalid id.
         SpecMismatch: a table bound elsewhere, columns not declared, an id opened with another budget or another table.
         BudgetExceeded: no room for the hold; nothing is held.
-
-    Warns:
-        UserWarning: the unit is a row, and files of the table's folder are not read because of their names.
     """
 
     def __init__(
@@ -129,7 +125,6 @@ class Curator(Confined):
         new = run.begun() is None  # a resumed run may have answers already
         if new:
             ledger.record_layout(dataset, private)
-            Contents.of(private).warn()
         kept = RecordedRun(ledger, run, table=private, new=new)
         noise = DrawnAhead(OperatingSystemNoise()) if new else OperatingSystemNoise()
         self._assemble(private, kept, noise, executor, terms, most)

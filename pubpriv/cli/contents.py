@@ -12,4 +12,5 @@ def show_contents(contents: "Contents") -> None:
     """Print what a private table in a folder or glob has, as far as it is public, and what is not read."""
     if contents.read is not None:
         note(contents.read)
-    contents.warn()
+    if contents.left_out is not None:
+        note(f"warning: {contents.left_out}")

@@ -5,7 +5,6 @@ layout and number of rows are public: both are said, and what is not read is nam
 private, and one fixed sentence says which files are read, whatever there is.
 """
 
-import warnings
 from dataclasses import dataclass
 
 from pubpriv.common.tables import ENDS, is_in_memory, left_out_in_words, root_and_pattern
@@ -49,12 +48,3 @@ class Contents:
         return cls(
             f"the table {table.uri} has {files_read}{rows}", left_out_in_words(table.uri, left_out_of(table.uri))
         )
-
-    def warn(self) -> None:
-        """Warn of what is not read, from one place, so that a process that asks several times says it once.
-
-        Warns:
-            UserWarning: something is not read.
-        """
-        if self.left_out is not None:
-            warnings.warn(self.left_out, stacklevel=1)

@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import warnings
 
 import fsspec
 import numpy as np
@@ -206,24 +205,6 @@ def test_names_of_folders_make_no_column(tmp_path):
     ROWS.to_parquet(tmp_path / "year=2024/0.parquet", index=False)
     with pytest.raises(InvalidInput, match="names of folders make no column, so write it into the files"):
         pp.PrivateTable.open(tmp_path, ["a", "year"])
-
-
-def test_python_is_warned_once_of_what_is_not_read(tmp_path):
-    """By a new run, before anything is spent; a run of persons is not, whose files are private."""
-    folder = tmp_path / "visits"
-    folder.mkdir()
-    NEW.to_csv(folder / "2026.csv", index=False)
-    OLD.to_csv(folder / "2025.txt", index=False)
-    for person in ((), "b"):
-        with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger-{len(person)}.db") as ledger:
-            table = pp.PrivateTable.open(folder, ["a"], person=person)
-            ledger.register("visits", "zcdp:1", table=table, person=person, no_line_breaks=True)
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("default")
-                pp.Curator(table, ledger, "visits", "zcdp:0.1").close()
-        texts = [str(warning.message) for warning in told]
-        assert len(texts) == (0 if person else 1)
-        assert all("not read of" in text and "visits, because of their names: 2025.txt." in text for text in texts)
 
 
 @pytest.mark.parametrize("what", ["words", "missing", "damaged", "left out", "twice"])
