@@ -64,8 +64,10 @@ def main() -> None:
     with Ledger.open(f"sqlite:///{folder / 'out' / 'ledger.db'}") as ledger:
         table = PrivateTable.open(folder / "private", COLUMNS)
         ledger.register("visits", budget=parse_budget("zcdp:3"), table=table)
-        ledger.register("damaged", budget=parse_budget("zcdp:3"))
-        for dataset in ("words", "lines", "headless"):
+        for dataset, file in (("damaged", "damaged"), ("lines", "lines.csv")):  # the same rows, as another table
+            copy = PrivateTable.open(folder / file, COLUMNS)
+            ledger.register(dataset, budget=parse_budget("zcdp:3"), table=copy, another_table=True)
+        for dataset in ("words", "headless"):
             ledger.register(dataset, budget=parse_budget("zcdp:3"))
     with running(f"sqlite:///{folder / 'out' / 'ledger.db'}", verbose=True):
         from pubpriv.flows.estimate import estimate_mixture
