@@ -343,7 +343,7 @@ def test_a_choice_that_depends_on_totals(monkeypatch):
     monkeypatch.setattr(_measuring, "_finish", finish)
     broken = replayed()
     assert "labels, or their order" in broken["the same questions in the same order"]
-    assert "for 11 charged questions" in broken["nothing outside the door"]
+    assert "for 12 charged questions" in broken["nothing outside the door"]
 
 
 def test_one_question_that_is_not_charged(monkeypatch):
@@ -355,5 +355,5 @@ def test_one_question_that_is_not_charged(monkeypatch):
 
     monkeypatch.setattr(the_door.Curator, "release", release)
     broken = replayed()
-    assert "for 10 charged questions" in broken["nothing outside the door"]
+    assert "for 11 charged questions" in broken["nothing outside the door"]
     assert "noise was drawn" in broken["nothing outside the door"]

@@ -32,7 +32,7 @@ def saved(estimate, name="model.json"):
 COVARIANCE = "--covariance", "sigma.csv"
 """That of `two_groups`; without it, it would be learnt."""
 
-PRIVATE_OF_MEANS = {"ingest_private", "clipped_mean", "count_lengths"}
+PRIVATE_OF_MEANS = {"ingest_private", "count_rows", "clipped_mean", "count_lengths"}
 
 
 def mean_arguments(*flags, **changed):
@@ -455,12 +455,12 @@ def test_verbose_tells_charges_and_no_private_duration(program, folder):
     (folder / "sigma.csv").write_text("16.36,15.36\n15.36,16.36\n")
     told = program(*mean_arguments("--verbose", *COVARIANCE))
     assert told.code == 0
-    assert told.err.count("charged ") == 3
+    assert told.err.count("charged ") == 4
     lines = told.lines
     for i, line in enumerate(lines):
         if line.endswith("..."):
             done = next(text for text in lines[i + 1 :] if text.startswith("    done"))
-            private = "clipped mean" in line or "private table" in line or "lengths of rows" in line
+            private = any(step in line for step in ("clipped mean", "private table", "lengths of rows", "whole rows"))
             assert (done == "    done") == private
 
 
@@ -482,7 +482,7 @@ def test_logs_are_json_lines_of_a_fixed_vocabulary(program, folder, monkeypatch,
         event["event"] = name
     steps = [event for event in events if event["event"] == "step_finished"]
     assert {event["step"] for event in steps if event["seconds"] is None} == PRIVATE_OF_MEANS
-    assert sum(event["charges"] for event in steps) == sum(event["event"] == "charge" for event in events) == 3
+    assert sum(event["charges"] for event in steps) == sum(event["event"] == "charge" for event in events) == 4
     finished = next(event for event in events if event["event"] == "run_finished")
     assert finished["spent"] == load("model.json").privacy["spent"]
     replay = [json.loads(line) for line in program(*mean_arguments(*flags, *COVARIANCE, release_id="r1")).lines]

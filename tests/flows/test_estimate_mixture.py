@@ -34,6 +34,7 @@ PRIVATE = {
     "fit of the model",
     "ingest private table",
     "validate private table",
+    "count of whole rows",
     "private PCA",
     "partition",
     "per-component estimation",

@@ -29,7 +29,7 @@ from pubpriv.privacy.ledger.views import Balance
 
 pytestmark = pytest.mark.long
 
-FIRST, LATER = "mixture/pca", "mixture/round-1"
+FIRST, LATER = "mixture/count", "mixture/round-1"
 
 POINTS = {
     # point: records of the question that a killed run leaves
