@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.common.lists import split_names
+from pubpriv.common.column_names import split_columns
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 
@@ -120,7 +120,7 @@ def opened_file(file: Path, columns: str | None) -> dict[str, tuple[tuple[str, .
     Raises:
         InvalidInput: it cannot be read, or is too short.
     """
-    names = None if columns is None else split_names(columns)
+    names = None if columns is None else split_columns(columns)
     table = PublicTable.open(file, names)
     if len(table.rows) < 2 * MOST_PUBLIC:
         raise InvalidInput(
