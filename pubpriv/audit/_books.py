@@ -157,11 +157,11 @@ class _Story:
             "a run charges no more than it holds",
             refuses(partial(run.charge, "x/over", to_json(over), event_of(over)), BudgetExceeded),
         )
-        yield from self.told(ledger)
+        yield from self.compared(ledger)
         run.close("done")
         self.sums.held[period] -= left
 
-    def told(self, ledger: Ledger) -> Claims:
+    def compared(self, ledger: Ledger) -> Claims:
         """What the ledger says is spent, held and left is what the sums say."""
         balance, sums = ledger.balance(DATASET), self.sums
         yield "what is spent", balance.spent.main == sums.spent.total()
@@ -174,9 +174,9 @@ class _Story:
         yield "the cap of a period", balance.period_cap.main == sums.each
         by_period = {each.name or _ALL: each for each in balance.by_period}
         for period in {**by_period, **sums.spent}:
-            told = by_period.get(period)
-            yield f"what {period or 'all rows'} spent", (told.spent.main if told else 0) == sums.spent[period]
-            yield f"what {period or 'all rows'} hold", (told.held.main if told else 0) == sums.held[period]
+            stated = by_period.get(period)
+            yield f"what {period or 'all rows'} spent", (stated.spent.main if stated else 0) == sums.spent[period]
+            yield f"what {period or 'all rows'} hold", (stated.held.main if stated else 0) == sums.held[period]
 
     def granted(self, ledger: Ledger, but: str = "") -> Claims:
         """The ledger grants what is left, of each period but one and of all, and not a unit more."""
@@ -237,7 +237,7 @@ def _closed(story: _Story, old: Ledger, new: Ledger, archive: Path, but: str) ->
     yield "it still verifies", not refuses(partial(old.verify, DATASET), LedgerViolation)
     yield "the archive shows what is carried on", not refuses(partial(new.check_carried, archive), LedgerViolation)
     for ledger, name in ((old, "it says"), (new, "the next one says")):
-        for what, holds in story.told(ledger):
+        for what, holds in story.compared(ledger):
             yield f"{name} {what}", holds
     for what, holds in story.granted(new, but):
         yield f"the next one: {what}", holds

@@ -9,7 +9,7 @@ import typer
 
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.contents import show_contents
-from pubpriv.cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
+from pubpriv.cli.options import AnotherTableOption, ColumnsOption, JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -85,14 +85,7 @@ def _set(
             show_default=False,
         ),
     ] = None,
-    another_table: Annotated[
-        bool,
-        typer.Option(
-            "--another-table",
-            help="The private table has the columns, and where that is public the number of rows, of another dataset's "
-            "table, and yet other rows. Nothing checks it.",
-        ),
-    ] = False,
+    another_table: AnotherTableOption = False,
     lifetime: Annotated[
         str | None,
         typer.Option(
@@ -128,8 +121,8 @@ def _set(
     periods = _periods(period, per_period, lifetime)
     ids = () if person is None else person_names(split_columns(person))
     with Ledger.open(url) as books:
-        is_new = not books.datasets()
-        if not ids and dataset in books.datasets():
+        known = books.datasets()
+        if not ids and dataset in known:
             ids = person_columns_of(books.person(dataset))
         id_texts = tuple(map(text_of, ids))
         dates = "" if periods is None else text_of(periods.column)
@@ -162,7 +155,7 @@ def _set(
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
     note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
-    if is_new:
+    if not known:
         note(f"the ledger {url} is new: it does not know what tables may spend, or have spent, by another ledger")
     if contents is not None:
         show_contents(contents)

@@ -9,7 +9,7 @@ import typer
 
 from pubpriv.cli.console import note, out
 from pubpriv.cli.extras import need
-from pubpriv.cli.options import ColumnsOption, LedgerOption, ledger_url
+from pubpriv.cli.options import AnotherTableOption, ColumnsOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS
 
@@ -37,14 +37,7 @@ def init(
         bool,
         typer.Option("--no-line-breaks", help="Declare that no cell of the private table contains a line break."),
     ] = False,
-    another_table: Annotated[
-        bool,
-        typer.Option(
-            "--another-table",
-            help="The private table has the columns, and where that is public the number of rows, of another dataset's "
-            "table, and yet other rows. Nothing checks it.",
-        ),
-    ] = False,
+    another_table: AnotherTableOption = False,
     cap: Annotated[str | None, _answer("Most that all releases together may spend, for ever.")] = None,
     estimator: Annotated[str | None, _answer(f"First release: {', '.join(e.name for e in ESTIMATORS)}.")] = None,
     budget: Annotated[str | None, _answer("What one release may spend.")] = None,

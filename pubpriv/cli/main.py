@@ -115,8 +115,8 @@ def main() -> None:
     os.environ["DO_NOT_TRACK"] = "1"  # before any command imports Prefect, which would tell its makers so
     atexit.register(gc.freeze)  # Python would search all modules for garbage: a seventh of the time of a small fit
     any_console()
-    told: set[str] = set()  # public rows are opened several times in a run
-    warnings.showwarning = lambda message, *_: _warn_once(str(message), told)
+    shown: set[str] = set()  # public rows are opened several times in a run
+    warnings.showwarning = lambda message, *_: _warn_once(str(message), shown)
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
         check_arguments()
@@ -130,9 +130,9 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _warn_once(message: str, told: set[str]) -> None:
-    if message not in told:
-        told.add(message)
+def _warn_once(message: str, shown: set[str]) -> None:
+    if message not in shown:
+        shown.add(message)
         note(f"warning: {message}")
 
 

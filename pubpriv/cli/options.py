@@ -36,6 +36,14 @@ RowsPerPersonOption = Annotated[
 PersonsOption = Annotated[
     int | None, typer.Option(min=2, help="Number of persons, if the unit is a person.", show_default=False)
 ]
+AnotherTableOption = Annotated[
+    bool,
+    typer.Option(
+        "--another-table",
+        help="The private table has the columns, and where that is public the number of rows, of another dataset's "
+        "table, and yet other rows. Nothing checks it.",
+    ),
+]
 
 # of measurements
 FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]

@@ -19,7 +19,7 @@ FUNCTIONS = ("log", "log1p", "sqrt")
 CALL = re.compile(rf"\s*({'|'.join(FUNCTIONS)})\((.+)\)\s*", re.DOTALL)
 CLIP = re.compile(r"\s*clip\((.+),([^,]+),([^,]+)\)\s*", re.DOTALL)
 RATIO = re.compile(rf"\s*({QUOTED}|\S.*?)\s+/\s+({QUOTED}|\S.*?)\s*", re.DOTALL)
-"""The expressions."""
+"""Match the expressions: a function of a column, a column between two numbers, one column over another."""
 
 _IN_QUOTES = re.compile(QUOTED)
 _OPENED = rf"(?<![^\s(,]){QUOTED}(?=\s*(?:[,)]|\Z)|\s+/\s)"

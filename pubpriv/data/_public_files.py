@@ -44,9 +44,7 @@ def public_files_of(name: str) -> list[PublicFile]:
         if files != [name] and (skipped := left_out_in_words(name, files_left_out(name))):
             warnings.warn(skipped, stacklevel=6)
         return [PublicFile(file, read_public(file)) for file in files]
-    except UserWarning:  # where a program makes exceptions of warnings
-        raise
-    except InvalidInput:
+    except (InvalidInput, UserWarning):  # a program may make exceptions of warnings
         raise
     except FileNotFoundError:
         refused = InvalidInput(f"no public table at {name}: check the {'URL' if is_url(name) else 'path'}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pubpriv.common.confidence import SURELY
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import Counts
@@ -20,9 +21,6 @@ from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
-
-SURELY = 4.2
-"""Standard deviations that noise alone does not reach. A deficit larger than this means that rows lack values."""
 
 _UNEVEN = 0.05
 """Share of what persons count for above which a run is flagged; see `uneven`."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from pubpriv.common.confidence import SURELY
 from pubpriv.errors import InvalidInput
 from pubpriv.released._showing import Shown
 from pubpriv.released.groups import Group, Groups
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from pubpriv.ledger.unit import Size
     from pubpriv.privacy.statement import Statement
     from pubpriv.released.law import Mixture
-
-_SURELY = 4.2
-"""Standard deviations that noise alone does not reach."""
 
 _FACTS = ("dataset", "release_id", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
@@ -122,7 +120,7 @@ class Estimate(Shown):
         """Whether persons clearly have rows that are left out, by the released numbers of persons and of their rows."""
         persons, rows = (self.provenance[name] for name in ("persons", "counted_rows"))
         less = persons["estimate"] - rows["estimate"]
-        return bool(less > _SURELY * math.hypot(persons["sd"], rows["sd"]))
+        return bool(less > SURELY * math.hypot(persons["sd"], rows["sd"]))
 
     def check_public(self, public: "PublicTable | None") -> None:
         """Check that these are the public rows with which the release was made.

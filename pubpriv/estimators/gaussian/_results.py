@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.confidence import SURELY
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.errors import NoAnswer
-from pubpriv.estimators._whole_rows import SURELY, WholeRows, left_out, uneven
+from pubpriv.estimators._whole_rows import WholeRows, left_out, uneven
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import LEFT_OUT, Fitted, Measured
 from pubpriv.estimators.gaussian._odd_rows import CLEAR, OddRows

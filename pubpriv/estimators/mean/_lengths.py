@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.common.confidence import SURELY
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
@@ -17,7 +18,7 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Shells
 from pubpriv.estimators._lengths import gaussian_shares, length_quantile
-from pubpriv.estimators._whole_rows import SURELY, WholeRows, whole_rows
+from pubpriv.estimators._whole_rows import WholeRows, whole_rows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.steps import step

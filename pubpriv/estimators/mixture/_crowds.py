@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.estimators._lengths import gaussian_shares
+from pubpriv.estimators._noisy_counts import log_likelihood
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._misfit import Fit
@@ -154,4 +155,4 @@ def _logs(
     expected = predicted[:, None] + max(seen.sum(), 0.0) * ((1 - size) * others + size * there - shares(np.array(wide)))
     variances, off = fit.sd**2 + np.maximum(expected, 0.0) * spread, seen - expected
     off = off - np.clip(off, 0.0, beyond[: len(edges)])
-    return np.asarray(-(off**2 / variances + np.log(variances)).sum(axis=-1) / 2)
+    return log_likelihood(off, np.zeros(1), variances)

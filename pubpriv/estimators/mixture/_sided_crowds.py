@@ -8,6 +8,7 @@ so this is free.
 import numpy as np
 
 from pubpriv.estimators._even_rows import even_chances
+from pubpriv.estimators._noisy_counts import log_likelihood
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._crowds import Crowds, likely_hits, posterior
 from pubpriv.estimators.mixture._fit_regions import side_edges
@@ -52,7 +53,7 @@ def crowds_to_sides(
         expected = kinds / kinds.sum(axis=1, keepdims=True)
         expected = max(seen.sum(), 0.0) * (expected[:, None] + _changes(own, places, sizes))
         variances = fit.sd**2 + np.maximum(expected, 0.0) * clumped
-        logs = -((seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2
+        logs = log_likelihood(seen, expected, variances)
         chances.append(posterior(prior, logs))
     clipped = np.clip(places, -last.radius, last.radius)
     nothing = 0.0 * sizes

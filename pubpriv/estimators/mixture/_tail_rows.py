@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from pubpriv.estimators._lengths import length_quantiles
+from pubpriv.estimators._noisy_counts import log_likelihood
 from pubpriv.estimators.gaussian.tail_laws import TailLaw
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._lattice import rows_at
@@ -125,7 +126,7 @@ class TailCounts:
     def logs(self, expected: np.ndarray, clumped: float, inexact: np.ndarray) -> np.ndarray:
         """Logarithms of the likelihood of `expected` counts (..., regions), known to `inexact` variances."""
         variances = self.sds**2 + expected * clumped + inexact
-        return np.asarray(-((self.seen - expected) ** 2 / variances + np.log(variances)).sum(axis=-1) / 2)
+        return log_likelihood(self.seen, expected, variances)
 
     def public_logs(self, lengths: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Logarithms of the likelihood of public rows of these lengths, by shares (..., regions) of a law."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.confidence import SURELY
 from pubpriv.data.frames import GRID
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions.base import LIMIT
@@ -18,9 +19,6 @@ TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 
 _LARGEST = 1.5
 """Assumed rows of a person in the last, open bin, as a multiple of the bin's lower end."""
-
-_SURELY = 4.2
-"""Standard deviations that noise alone does not reach."""
 
 Differences = tuple[tuple[float, float], ...]
 """Possible differences, in sds, between the means of counted and of omitted rows, each with its probability."""
@@ -74,7 +72,7 @@ class Size:
         total, sd = self.all_rows
         left = self.rows / total
         error = math.hypot(self.sd, left * sd) / total
-        return (1 - left, error) if 1 - left > _SURELY * error else (0.0, 0.0)
+        return (1 - left, error) if 1 - left > SURELY * error else (0.0, 0.0)
 
     @property
     def widening(self) -> float:

@@ -213,8 +213,7 @@ class Ledger:
             known = declared and not is_new(book, canonical(table.uri))
         if known:
             return
-        of_persons = self.person(dataset) is not None
-        named = NamedTable.of(table, of_persons).with_layout(table, of_persons)
+        named = self._named(dataset, table)
         with self._access.locked(dataset, tables=True) as book:
             if book.tables():  # perhaps declared meanwhile
                 check_declared(book, named, self.url)
@@ -229,10 +228,14 @@ class Ledger:
         with self._access.reading(dataset) as book:
             known = layout_of(book, table.uri)
         if known is None or table.n_rows not in (None, known.rows):
-            of_persons = self.person(dataset) is not None
-            named = NamedTable.of(table, of_persons).with_layout(table, of_persons)
+            named = self._named(dataset, table)
             with self._access.locked(dataset, tables=True) as book:
                 declare(book, named)
+
+    def _named(self, dataset: str, table: TableIdentity) -> NamedTable:
+        """Look up what a registered dataset's ledger keeps of a table, by the dataset's unit."""
+        of_persons = self.person(dataset) is not None
+        return NamedTable.of(table, of_persons).with_layout(table, of_persons)
 
     def check_declared(self, dataset: str, table: TableIdentity, first: bool = False) -> bool:
         """Check that `table` is a declared table of `dataset`, without declaring it. Raises as `bind` does.
