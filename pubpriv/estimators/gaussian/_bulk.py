@@ -45,9 +45,7 @@ def fit_to_gaussian(run: Execution, fitted: Fitted, measured: Measured, shape: P
 
 
 @step(title="shape of the bulk")
-def _judge_bulk(
-    histogram: Histogram, frame: Frame, fitted: Fitted, measured: Measured, shape: PublicShape
-) -> BulkFit:
+def _judge_bulk(histogram: Histogram, frame: Frame, fitted: Fitted, measured: Measured, shape: PublicShape) -> BulkFit:
     """Give the probability of so bad a fit if the rows are a Gaussian's but for `MOST_ODD` that are wider, and counts.
 
     The bins up to where Gaussian rows end are held against a Gaussian of any scale near 1, with a wider one beside it.

@@ -26,7 +26,15 @@ from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators._whole_rows import WholeRows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian import _pure
-from pubpriv.estimators.gaussian._plan import LearnerPlan, final_question, final_theta, joint_question, radius_question
+from pubpriv.estimators.gaussian._all_rows import shells_of_round, whitened_by_all
+from pubpriv.estimators.gaussian._plan import (
+    LearnerPlan,
+    all_rows_question,
+    final_question,
+    final_theta,
+    joint_question,
+    radius_question,
+)
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._shells import gaussian_end
 from pubpriv.estimators.gaussian.clipping import (
@@ -70,11 +78,13 @@ class Position:
         frame: the map to w, where the records should be standard.
         records: estimated number of rows without missing or infinite values.
         accuracy: expected Frobenius distance of the covariance of w from I, from sampling and noise in the last round.
+        inner: the map in which inner rows should be standard, if that is another one; see `_all_rows`.
     """
 
     frame: Frame
     records: float
     accuracy: float = 0.0
+    inner: Frame | None = None
 
 
 @public_value
@@ -170,7 +180,13 @@ class ClippedMoments:
 
 @step(title="approach", private=True)
 def _approach(
-    curator: Curator, position: Position, typical: float, widening: float, asks: tuple[Ask, Ask], whole: WholeRows
+    curator: Curator,
+    position: Position,
+    typical: float,
+    widening: float,
+    asks: tuple[Ask, Ask],
+    whole: WholeRows,
+    of_all: bool = False,
 ) -> Position:
     """Run one round: find a map under which the records are closer to standard.
 
@@ -181,20 +197,32 @@ def _approach(
         widening: clip radius divided by the private median of |w|.
         asks: for the radius and for the moments.
         whole: number of whole rows.
+        of_all: whether to whiten all rows, and not only the inner ones; see `_all_rows`.
 
     Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
     """
     half = position.records / 2
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
-    question = joint_question(found.question.frame, widening * median, LearnerPlan.round_mean, asks[1])
-    moments = _moments_of(curator.release(question, asks[1].label), whole.of(curator.size), _MISSED)
+    radius, d = widening * median, position.frame.dimension
+    if of_all:
+        where = shells_of_round(position.records, d, radius, median)
+        question = all_rows_question(found.question.frame, where, asks[1])
+    else:
+        question = joint_question(found.question.frame, radius, LearnerPlan.round_mean, asks[1])
+    answer = curator.release(question, asks[1].label)
+    moments = _moments_of(answer, whole.of(curator.size), _MISSED)
     # units in which the records' median norm equals a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(
         moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
     )
-    return Position(_moved(moments, median), moments.records, accuracy)
+    inner = _moved(moments, median)
+    if not of_all:
+        return Position(inner, moments.records, accuracy)
+    seconds, sds = (part["moment"][1:] / position.records for part in (answer.values, answer.question.noise()))
+    frame = whitened_by_all(moments.frame, inner, seconds, sds.ravel())
+    return Position(frame, moments.records, accuracy, None if frame == inner else inner)
 
 
 @step(title="final release", private=True)
@@ -313,7 +341,7 @@ def _moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
 
     All rows are in that region unless its count is lower than n by more than `missed` sds.
     """
-    noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
+    noise = {name: float(sd.flat[0]) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
     inside = size.counted(count, sd, missed, least=missed * sd)
     return ClippedMoments(
@@ -360,7 +388,8 @@ def walk(run: Execution, start: Frame, typical: float, plan: LearnerPlan, whole:
     count = len(plan.rounds)
     widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
-        position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks, whole)
+        last = plan.whitens_all and number + 1 == count and plan.final.law == GAUSSIAN  # radial noise: one region
+        position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks, whole, last)
         typical = math.sqrt(position.frame.dimension)
     return position
 

@@ -24,6 +24,7 @@ from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators._whole_rows import count_question
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
+from pubpriv.estimators.gaussian._all_rows import shells_of_round
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian._shells import Cut, blank_cut, far_question, fourth_question, histogram_question
 from pubpriv.privacy.budgets import Budget, Purse
@@ -87,6 +88,7 @@ class LearnerPlan(Plan):
 
     round_mean: ClassVar[Fraction] = Fraction(3, 10)
     counted: ClassVar[Fraction] = Fraction(0)
+    whitens_all: ClassVar[bool] = False
 
     count: Ask
     rounds: tuple[tuple[Ask, Ask], ...]
@@ -112,6 +114,7 @@ class TablePlan(LearnerPlan):
     """
 
     counted: ClassVar[Fraction] = _COUNTED
+    whitens_all: ClassVar[bool] = True
 
     scales: tuple[Ask | None, ...]
     fourth: Ask
@@ -124,7 +127,9 @@ class TablePlan(LearnerPlan):
         return final_theta(d, self.of_mean)
 
 
-def _round_shares(n: int, d: int, purse: Purse, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
+def _round_shares(
+    n: int, d: int, purse: Purse, frame: Frame, of_all: bool = False
+) -> dict[str, tuple[Fraction, Blank]]:
     """Give the shares of the rounds' questions, in order, with the makers of their placeholders in `frame`.
 
     Args:
@@ -132,13 +137,15 @@ def _round_shares(n: int, d: int, purse: Purse, frame: Frame) -> dict[str, tuple
         d: number of whitened columns.
         purse: purse of the run.
         frame: a frame of the rounds' shape.
+        of_all: whether the last round whitens all rows.
     """
     parts = _pure.round_parts(n, d, purse.strength) if purse.radial else _round_parts(n, d, purse.rho)
     blanks = partial(radius_question, frame, 1.0, 0.0), partial(joint_question, frame, 1.0, LearnerPlan.round_mean)
+    last = partial(all_rows_question, frame, shells_of_round(n, d, 1.0, 1.0))
     shares: dict[str, tuple[Fraction, Blank]] = {}
     for number, (radius, moments) in enumerate(parts, start=1):
         shares[f"round-{number}/radius"] = radius, blanks[0]
-        shares[f"round-{number}/moments"] = moments, blanks[1]
+        shares[f"round-{number}/moments"] = moments, last if of_all and number == len(parts) else blanks[1]
     return shares
 
 
@@ -193,7 +200,8 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
     may_be_gaussian = target == "auto" and not layout.degenerate  # degenerate columns are not Gaussian
     shares: dict[str, tuple[Fraction, Blank]] = {"count": (_COUNT_SHARE, count_question)}
     if regular:
-        shares |= _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular))
+        of_all = TablePlan.whitens_all and not purse.radial
+        shares |= _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular), of_all)
     for column in learnt:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
@@ -275,8 +283,18 @@ def shells_question(
     frame: Frame, where: Cut, ask: Ask, counted: Fraction = Fraction(0), of_mean: bool = False
 ) -> LiftedGram:
     """Ask for count, sum and second moment of the records in the core and in each shell, at the price of one region."""
-    scales = joint_question(frame, 1.0, final_theta(frame.dimension, of_mean), ask, counted).noise_scales
-    return LiftedGram(Shells(frame, where.edges), (frame,) * len(where.radii), where.radii, scales)
+    return in_shells(joint_question(frame, 1.0, final_theta(frame.dimension, of_mean), ask, counted), where)
+
+
+def all_rows_question(frame: Frame, where: Cut, ask: Ask) -> LiftedGram:
+    """Ask the last round's question of inner rows and of the shells beyond them."""
+    return in_shells(joint_question(frame, where.radii[0], LearnerPlan.round_mean, ask), where)
+
+
+def in_shells(question: LiftedGram, where: Cut) -> LiftedGram:
+    """Ask the same of the core and of each shell, at the price of one region: a row enters only one other."""
+    (frame,) = question.frames
+    return LiftedGram(Shells(frame, where.edges), (frame,) * len(where.radii), where.radii, question.noise_scales)
 
 
 def final_theta(d: int, of_mean: bool = False) -> Fraction:

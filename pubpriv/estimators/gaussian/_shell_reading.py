@@ -6,7 +6,7 @@ Post-processing.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +15,8 @@ from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shell_shapes import common_part
-from pubpriv.estimators.gaussian._shells import RATIO, Cut, Histogram, Loss, clipped_off, middle_squares
-from pubpriv.estimators.gaussian._tail import Shells, Tail, read_tail
-
-_MOST_CLIPPED = RATIO**2 - 1
-"""Largest ratio of what clipping removes from the squared lengths in a shell to what it leaves: rows at the outer edge,
-clipped at the inner one."""
+from pubpriv.estimators.gaussian._shells import RATIO, Cut, Histogram, Loss, clipped_off, edge_at, middle_squares
+from pubpriv.estimators.gaussian._tail import UNSURE, Shells, Tail, read_tail, shell_lengths
 
 _PROBABLY, _USUAL = 0.5, 0.25
 """Where a single column is likelier long than not, shells with more than the second share of rows that are as long
@@ -86,6 +82,7 @@ class ReadShells:
         second_sds: noise sds of a diagonal entry.
         longer, unsure: the factors on second moments that add it back, and their sds.
         sizes: (d,) second moments of the core along the axes.
+        parts: (steps,) parts of the squared length in a shell that are those of its steps.
     """
 
     shells: Shells
@@ -95,6 +92,7 @@ class ReadShells:
     longer: np.ndarray
     unsure: np.ndarray
     sizes: np.ndarray
+    parts: np.ndarray
 
 
 def read_shells(
@@ -111,26 +109,49 @@ def read_shells(
     """
     moments, histogram, where = known.moments, known.histogram, known.where
     n, d = moments.records, len(axes)
-    middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
-    middle[-1] = where.radii[-1] ** 2 / RATIO
-    left_of_each = np.minimum(middle, np.array(where.radii[1:]) ** 2) / n  # of the squared length of a clipped row
-    rows, rows_sd = _rows(moments, histogram, where, traces / left_of_each, trace_sds / left_of_each)
+    binned = Bins.of(histogram, where)
+    middle, left_of_each = binned.middle, binned.left_of_each / n
+    by_trace = traces / left_of_each
+    rows, rows_sd = _rows(moments, binned, by_trace, np.hypot(trace_sds / left_of_each, UNSURE * by_trace))
     lost = clipped_off(histogram, where, n)  # which is no evidence of rows
-    longer, unsure = _whole_again(lost, left)
+    longer, unsure = _whole_again(lost, left, where)
     seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
-    traces, trace_sds = traces + lost.squares, np.hypot(trace_sds, lost.sds)
-    shells = Shells(traces, trace_sds, rows, rows_sd, middle)
+    shells = Shells(traces + lost.squares, np.hypot(trace_sds, lost.sds), rows, rows_sd, middle)
+    steps = binned.steps(shells, n)
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, known.core, axes), 0.0)
     common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
     others = float(sizes.sum()) * (1 - 1 / d)
-    alone = _alone(where, rows, n, d)
-    tail = read_tail(shells, _before(histogram, where, n, common, others), where.gaussian, n, alone, d == 1)
+    alone = _alone(where, steps.rows, n, d)
+    tail = read_tail(steps, _before(histogram, where, n, common, others), where.gaussian, n, alone, d == 1)
     if not where.gaussian:
-        seen = slice(0, tail.last + 1)
-        place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
+        counted = slice(0, 1 + _shells_up_to(tail.last, where))
+        place, square = moments.means[counted].sum(axis=0), moments.seconds[counted].sum(axis=0)
         so_far = place, square - np.outer(place, place)
-        tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), known.frame, known.public, so_far)
-    return ReadShells(shells, tail, seconds, second_sds, longer, unsure, sizes)
+        tail = known_tail(tail, steps, _lengths(histogram, where, steps, n), known.frame, known.public, so_far)
+    return ReadShells(
+        shells, _by_shell(tail, shells, where, n), seconds, second_sds, longer, unsure, sizes, binned.parts(steps)
+    )
+
+
+def _shells_up_to(step: int, where: Cut) -> int:
+    """Count the shells that have one of so many steps."""
+    return int(where.shell_of[step - 1]) + 1 if step else 0
+
+
+def _by_shell(tail: Tail, shells: Shells, where: Cut, n: float) -> Tail:
+    """Give the tail by shells instead of by steps: one counts if any of its steps does."""
+    last = _shells_up_to(tail.last, where)
+    if not last:
+        return tail
+    lengths, sds = shell_lengths(shells, n)
+    joined = np.bincount(where.shell_of)[:last] > 1
+    first = np.minimum(np.searchsorted(where.shell_of, np.arange(last)), tail.last - 1)
+    return replace(
+        tail,
+        last=last,
+        lengths=np.where(joined, np.maximum(lengths[:last], 0.0), tail.lengths[first]),
+        sds=np.where(joined, sds[:last], tail.sds[first]),
+    )
 
 
 def _alone(where: Cut, rows: np.ndarray, n: float, d: int) -> int:
@@ -140,50 +161,115 @@ def _alone(where: Cut, rows: np.ndarray, n: float, d: int) -> int:
     """
     if where.gaussian or not where.long or max(map(sum, where.long)) < _PROBABLY:
         return 0
-    usual = n * gaussian_shares(np.array(where.edges), d, np.ones(1))[0][1:]
+    usual = n * gaussian_shares(where.inner, d, np.ones(1))[0][1:]
     return int(np.argmax(usual < _USUAL * rows))
 
 
-def _whole_again(lost: Loss, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _whole_again(lost: Loss, left: np.ndarray, where: Cut) -> tuple[np.ndarray, np.ndarray]:
     """Compute (factors (shells,) on second moments that add back what clipping removed, their sds).
 
     The removed part is assumed to have the shape of the rest. A factor is 1 where that shape may be noise: there the
-    shape that the shell is shrunk towards has the removed part.
+    shape that the shell is shrunk towards has the removed part. The largest is that of rows at the outer edge, clipped
+    at the inner one.
 
     Args:
         lost: what clipping removed from the squared lengths.
         left: (shells,) squared lengths as released; 0 where the shape may be noise.
+        where: the cut.
     """
-    shaped = left > 0
+    shaped, edges = left > 0, np.array([*where.edges, where.edges[-1] * RATIO])
     over = np.where(shaped, left, 1.0)  # what is clipped off has the shape of the rest
-    longer = 1 + np.where(shaped, np.minimum(lost.squares / over, _MOST_CLIPPED), 0.0)
+    most = (edges[1:] / edges[:-1]) ** 2 - 1
+    longer = 1 + np.where(shaped, np.minimum(lost.squares / over, most), 0.0)
     return longer, np.where(shaped, lost.sds / over, 0.0)
 
 
 def _rows(
-    moments: ShellMoments, histogram: Histogram, where: Cut, by_trace: np.ndarray, by_trace_sd: np.ndarray
+    moments: ShellMoments, binned: "Bins", by_trace: np.ndarray, by_trace_sd: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute (rows in each shell, their noise sds) from traces, counts of the release and bins of the histogram."""
-    bins, number = _binned(histogram, where)
-    sds = np.array([by_trace_sd, np.full(len(bins), moments.rows_sd), histogram.sd * np.sqrt(number)])
+    sds = np.array([by_trace_sd, np.full(len(by_trace), moments.rows_sd), binned.by_shell(binned.sds**2) ** 0.5])
     weights = sds**-2
-    values = np.array([by_trace, moments.rows[1:], bins])
+    values = np.array([by_trace, moments.rows[1:], binned.by_shell(binned.rows)])
     return (weights * values).sum(axis=0) / weights.sum(axis=0), np.sqrt(1 / weights.sum(axis=0))
 
 
-def _binned(histogram: Histogram, where: Cut) -> tuple[np.ndarray, np.ndarray]:
-    """Compute (rows of the histogram in each shell, number of its bins)."""
-    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
-    first = np.searchsorted(edges, np.array(where.edges) * 0.999) + 1
-    ends = np.append(first[1:], len(counts))
-    return np.array([counts[a:b].sum() for a, b in zip(first, ends, strict=True)]), ends - first
+@dataclass(frozen=True)
+class Bins:
+    """The histogram beyond the core, by steps of RATIO.
+
+    Attributes:
+        shell_of: (steps,) the shell of each.
+        rows, sds: (steps,) rows, and their noise sds.
+        squares, clipped: (steps,) typical squared lengths, and what clipping leaves of them.
+    """
+
+    shell_of: np.ndarray
+    rows: np.ndarray
+    sds: np.ndarray
+    squares: np.ndarray
+    clipped: np.ndarray
+
+    @classmethod
+    def of(cls, histogram: Histogram, where: Cut) -> "Bins":
+        """Read the histogram at the steps of a cut."""
+        counts, inner, shell_of = np.array(histogram.counts), where.inner, where.shell_of
+        first = np.array([edge_at(histogram, edge) + 1 for edge in inner])
+        ends = np.append(first[1:], len(counts))
+        rows = np.array([counts[a:b].sum() for a, b in zip(first, ends, strict=True)])
+        squares = middle_squares(np.append(inner, inner[-1] * RATIO))
+        squares[-1] = where.radii[-1] ** 2 / RATIO
+        radii = np.array(where.radii[1:])[shell_of]
+        return cls(shell_of, rows, histogram.sd * np.sqrt(ends - first), squares, np.minimum(squares, radii**2))
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Typical squared length (shells,) in each shell."""
+        return self._mean(self.squares)
+
+    @property
+    def left_of_each(self) -> np.ndarray:
+        """What clipping leaves (shells,) of the squared length of a row."""
+        return self._mean(self.clipped)
+
+    def by_shell(self, values: np.ndarray) -> np.ndarray:
+        """Add up `values` (steps,) by shell."""
+        return np.asarray(np.bincount(self.shell_of, values))
+
+    def steps(self, shells: Shells, n: float) -> Shells:
+        """Divide the rows of shells among their steps: as the histogram does, within what else is known of the sum.
+
+        A shell of several steps has one trace, which tells nothing more of each.
+        """
+        variances = self.sds**2
+        together = self.by_shell(variances)
+        part, alone = variances / together[self.shell_of], np.bincount(self.shell_of)[self.shell_of] == 1
+        rows = self.rows + part * (shells.rows - self.by_shell(self.rows))[self.shell_of]
+        less = np.maximum(1 - shells.rows_sd**2 / together, 0.0)[self.shell_of]
+        return Shells(
+            np.where(alone, shells.trace[self.shell_of], rows * self.squares / n),
+            np.where(alone, shells.trace_sd[self.shell_of], np.inf),
+            rows,
+            np.sqrt(variances * (1 - part * less)),
+            self.squares,
+        )
+
+    def parts(self, steps: Shells) -> np.ndarray:
+        """Compute the parts (steps,) of the squared length in a shell that are those of its steps."""
+        squares = np.maximum(steps.rows, steps.rows_sd) * self.squares
+        return np.asarray(squares / self.by_shell(squares)[self.shell_of])
+
+    def _mean(self, values: np.ndarray) -> np.ndarray:
+        """Average `values` (steps,) over the rows of each shell."""
+        rows = np.maximum(self.rows, self.sds)
+        return np.asarray(self.by_shell(rows * values) / self.by_shell(rows))
 
 
 def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Lengths:
     """Combine counts by length: from the histogram in the core, and from everything released beyond it."""
-    at = int(np.searchsorted(np.array(histogram.edges), where.edges[0] * 0.999))
+    at = edge_at(histogram, where.edges[0])
     return Lengths(
-        np.array([*histogram.edges[:at], *where.edges]),
+        np.array([*histogram.edges[:at], *where.inner]),
         np.array([*histogram.counts[: at + 1], *shells.rows]),
         np.array([*[histogram.sd] * (at + 1), *shells.rows_sd]),
         at + 1,
@@ -198,7 +284,7 @@ def _before(histogram: Histogram, where: Cut, n: float, common: float, others: f
     rest, these columns have at least the `common` part, and at most all.
     """
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
-    at = int(np.searchsorted(edges, where.edges[0] * 0.999))
+    at = edge_at(histogram, where.edges[0])
     middle = middle_squares(edges)
     lengths = counts[1:-1] * middle / n  # bin i + 1 lies between edges i and i + 1
     ends = range(at - 2 * _BEFORE, at, 2)

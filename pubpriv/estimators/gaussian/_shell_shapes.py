@@ -27,18 +27,9 @@ _SURELY = 5.0
 _LASTING = 2.0
 """Weight of the tail's shape before a shell, in rows per column, when the shell's own rows are added to it."""
 
-_UNEVEN = 5.0
-"""w is not white if the core is this many times wider in one direction than in another."""
-
-_CAUTION = 1.0
-"""A shape is kept as far as its square exceeds, by this many sds, what noise and sampling should contribute, ..."""
-
-_CAUTION_OF_SUMS = 2.0
-"""... and the same for sums over shells, of which the best is taken, ..."""
-
 _BY_CHANCE = 0.25
-"""... with this part of sampling's contribution: that is included in the sampling errors, but what shrinking removes
-from a shape is in no error."""
+"""A shape is kept as far as its square exceeds what noise, and this part of what sampling, should contribute: sampling
+is in the sampling errors, but what shrinking removes from a shape is in no error."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +74,16 @@ class Leant:
         return np.asarray(most @ np.linalg.inv(most + noise))
 
 
-def column_axes(core: np.ndarray, matrix: np.ndarray, principal: bool = False) -> np.ndarray:
+def column_axes(matrix: np.ndarray, principal: bool = False) -> np.ndarray:
     """Give directions along which shells may be wide one at a time: rows of an orthogonal matrix (d, d).
 
-    If w is about white, these are the directions nearest to the columns or, if a factor is long, the principal axes of
-    the columns' correlations; otherwise, with degenerate columns, those of the core.
+    These are the directions nearest to the columns or, if a factor is long, the principal axes of the columns'
+    correlations.
 
     Args:
-        core: (d, d) second moment of the core.
         matrix: (d, d) matrix of the frame.
         principal: whether rows are long along principal axes instead of columns.
     """
-    values, vectors = np.linalg.eigh(core)
-    if values[-1] > _UNEVEN * max(float(values[0]), 0.0):
-        return np.asarray(vectors.T)
     left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
     return np.asarray(right if principal else left @ right)
 
@@ -292,8 +279,8 @@ def restored(removed: np.ndarray, sds: np.ndarray, known: np.ndarray) -> Restore
     """Tell how much of what shrinking `removed` from shells is given back: as far as it adds up to more than noise.
 
     Shrinking is right for each shell by itself. But what it removes from several of them has one shape, and adds up;
-    their noises are independent. So the sum up to each shell is shrunk by its own noise, with more caution than in
-    `_kept`, and given back up to the shell for which that gains most.
+    their noises are independent. So the sum up to each shell is shrunk by its own noise, and given
+    back up to the shell for which that gains most.
 
     Args:
         removed: (shells, d, d) second moments as released, minus the shrunk ones.
@@ -306,7 +293,7 @@ def restored(removed: np.ndarray, sds: np.ndarray, known: np.ndarray) -> Restore
     freedom, noise = d * (d + 1) / 2, np.cumsum(sds**2)
     harm = np.log1p(noise[:, None] / known**2).max(axis=1)
     squares = (np.cumsum(removed, axis=0) ** 2).sum(axis=(1, 2))
-    beyond = np.maximum(squares - _at_most(freedom * noise, freedom, noise, harm, _CAUTION_OF_SUMS), 0.0)
+    beyond = np.maximum(squares - _at_most(freedom * noise, freedom, noise, harm), 0.0)
     kept = beyond / (beyond + freedom * noise)
     last = int(np.argmax(kept * beyond))
     if not kept[last]:
@@ -361,13 +348,12 @@ def _clear_columns(sizes: np.ndarray, trace: float, shares: np.ndarray, sd: floa
 def _kept(off: np.ndarray, freedom: float, sd: float, chance: float, harm: float = 0.0) -> tuple[float, float]:
     """Compute (the factor of James and Stein, the mean squared error that it leaves over that of the noise).
 
-    For a matrix with so many free entries, each with noise `sd`, and sampling error. The factor is cautious, so that
-    chance is seldom taken for shape: shells add up, and later ones are shrunk towards the sum. The probability of that
-    falls as `harm` rises (Laurent and Massart 2000, Lemma 1), the logarithm of the factor by which noise would multiply
-    the mean square error of a column. The factor's own error is Stein's unbiased estimate of risk.
+    For a matrix with so many free entries, each with noise `sd`, and sampling error. The probability that chance is
+    taken for shape falls as `harm` rises (Laurent and Massart 2000, Lemma 1), the logarithm of the factor by which
+    noise would multiply the mean square error of a column. The factor's own error is Stein's unbiased estimate of risk.
     """
     expected = freedom * sd**2 + _BY_CHANCE * chance
-    most = float(_at_most(expected, max(freedom, 1.0), sd**2, harm, _CAUTION))
+    most = float(_at_most(expected, max(freedom, 1.0), sd**2, harm))
     square = float((off**2).sum())
     kept = max(0.0, 1 - most / max(square, 1e-300))
     noise = max(freedom, 1.0) * sd**2
@@ -380,10 +366,9 @@ def _at_most(
     freedom: float,
     variance: float | np.ndarray,
     harm: float | np.ndarray,
-    caution: float,
 ) -> np.ndarray:
-    """Bound, with this many sds of caution, the `expected` square of so many free entries of noise; see `_kept`."""
-    return np.asarray(expected * (1 + (caution + np.sqrt(2 * harm)) * math.sqrt(2 / freedom)) + 2 * harm * variance)
+    """Bound the square of so many free entries of noise, `expected` where nothing is at stake; see `_kept`."""
+    return np.asarray(expected * (1 + 2 * np.sqrt(harm / freedom)) + 2 * harm * variance)
 
 
 def shape_variances(colour: np.ndarray, on: np.ndarray, off: float) -> np.ndarray:

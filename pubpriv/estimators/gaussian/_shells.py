@@ -39,6 +39,13 @@ _CLIPPED_APART, _APART = 0.7, 2.0
 """... and the larger one if the outer half of a shell exceeds the inner one by this many sds of the noise: such rows
 may all lie at the shell's end."""
 
+_NEARLY = 0.999
+"""Edges and radii that differ by less than this factor are the same but for rounding."""
+
+_BINS_OF_STEP, _OF_ANY_SHAPE = 2, 0.5
+"""In a shell of more bins, what clipping removes is as far from the shape of the rest as this part of itself: its
+longest rows may be long in other columns. Light tails gain by less, unlike columns by more."""
+
 BINS_INSIDE, _BINS_OUTSIDE = 10, 28
 """Bins of the histogram within and beyond the radius where Gaussian rows end."""
 
@@ -75,6 +82,8 @@ class Cut:
         excess: sds by which the tail of the histogram is heavier than a Gaussian's; negative if it is lighter.
         edges: (shells,) outer edges of the core and of all shells but the last one, which is open.
         radii: (shells + 1,) clip radii.
+        steps: (steps,) inner edges of steps of RATIO, of which a shell has one or several, and of the last one, which
+            is open; empty: each shell is one.
         laws: weights of `tail_laws` if `gaussian`; else empty.
         long: (d,) weights of `long_columns` for each column; if not `gaussian`, by the rows that columns take far out;
             empty: these were not counted.
@@ -85,8 +94,19 @@ class Cut:
     excess: float
     edges: tuple[float, ...]
     radii: tuple[float, ...]
+    steps: tuple[float, ...] = ()
     laws: tuple[float, ...] = ()
     long: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def inner(self) -> np.ndarray:
+        """Inner edges (steps,) of all steps."""
+        return np.array(self.steps or self.edges)
+
+    @property
+    def shell_of(self) -> np.ndarray:
+        """The shell (steps,) that each step belongs to."""
+        return np.searchsorted(np.array(self.edges) * _NEARLY, self.inner) - 1
 
 
 def blank_cut() -> Cut:
@@ -162,38 +182,46 @@ class Loss:
     sds: np.ndarray
 
 
-def clipping_loss(histogram: Histogram, first: int, radii: np.ndarray) -> Loss:
-    """Compute what clipping removes from the shells of two bins that begin at edge `first`.
+def clipping_loss(histogram: Histogram, begin: int, end: int, radii: np.ndarray) -> Loss:
+    """Compute what clipping removes from the rows between two edges of the histogram.
 
     A bin has as large a part of its rows beyond a radius as of its width in the logarithm, at typical lengths.
 
     Args:
         histogram: of |w|.
-        first: index of the edge where the first shell begins.
-        radii: (..., shells) clip radii, each within its shell or at its end.
+        begin: index of the first edge.
+        end: index of the second.
+        radii: (...) clip radii between these edges.
     """
-    edges, counts = np.array(histogram.edges), np.array(histogram.counts)
-    squares, variances = np.zeros(radii.shape), np.zeros(radii.shape)
-    inner = first + 2 * np.arange(radii.shape[-1])  # bin i + 1 lies between edges i and i + 1
-    apart = counts[inner + 2] - counts[inner + 1] > _APART * math.sqrt(2) * histogram.sd
-    for at in (inner, inner + 1):
-        near, far = edges[at], edges[at + 1]
-        begin = np.clip(radii, near, far)
-        removed = np.log(far / begin) / math.log(FINE) * np.maximum(middle_squares(begin, far) - radii**2, 0.0)
-        squares = squares + removed * np.maximum(counts[at + 1], 0.0)
-        variances = variances + (removed * histogram.sd) ** 2
-    unsure = np.where(apart, _CLIPPED_APART, _ROUGHLY_CLIPPED) * squares
-    return Loss(squares, np.sqrt(variances + unsure**2))
+    edges, counts = np.array(histogram.edges[begin : end + 1]), np.array(histogram.counts[begin + 1 : end + 1])
+    start = np.clip(radii[..., None], edges[:-1], edges[1:])
+    further = np.maximum(middle_squares(start, edges[1:]) - radii[..., None] ** 2, 0.0)
+    removed = np.log(edges[1:] / start) / math.log(FINE) * further
+    squares = np.maximum(removed @ counts, 0.0)
+    apart = (np.diff(counts) > _APART * math.sqrt(2) * histogram.sd).any()
+    joined = end - begin > _BINS_OF_STEP
+    unsure = (_OF_ANY_SHAPE if joined else _CLIPPED_APART if apart else _ROUGHLY_CLIPPED) * squares
+    return Loss(squares, np.hypot(histogram.sd * np.linalg.norm(removed, axis=-1), unsure))
 
 
 def clipped_off(histogram: Histogram, where: Cut, n: float) -> Loss:
     """Compute what clipping removes from the mean squared length in each shell, (shells,) per row, by the histogram."""
-    ends, radii = np.array([*where.edges[1:], where.radii[-1]]), np.array(where.radii[1:])
-    first = int(np.searchsorted(np.array(histogram.edges), where.edges[0] * 0.999))
-    loss = clipping_loss(histogram, first, radii[:-1])
-    clipped = np.append(radii[:-1] < ends[:-1] * 0.999, False)  # the last shell is open
-    squares, sds = (np.where(clipped, np.append(part, 0.0), 0.0) / n for part in (loss.squares, loss.sds))
+    at = [edge_at(histogram, edge) for edge in where.edges]
+    losses = [
+        clipping_loss(histogram, begin, end, np.array(radius))
+        for begin, end, radius in zip(at, at[1:], where.radii[1:], strict=False)
+        if radius < histogram.edges[end] * _NEARLY
+    ]
+    clipped = np.array([radius < end * _NEARLY for radius, end in zip(where.radii[1:], where.edges[1:], strict=False)])
+    squares, sds = np.zeros((2, len(where.edges)))  # the last shell is open
+    squares[:-1][clipped] = [float(loss.squares) / n for loss in losses]
+    sds[:-1][clipped] = [float(loss.sds) / n for loss in losses]
     return Loss(squares, sds)
+
+
+def edge_at(histogram: Histogram, edge: float) -> int:
+    """Give the index of an edge of the histogram."""
+    return int(np.searchsorted(np.array(histogram.edges), edge * _NEARLY))
 
 
 def _column_frame(frame: Frame) -> Frame:
@@ -208,7 +236,7 @@ def column_scales(matrix: np.ndarray) -> np.ndarray:
 
 
 def fourth_question(frame: Frame, where: Cut, ask: Ask) -> FourthMoments:
-    """Ask for fourth moments of the columns in the core and in each shell.
+    """Ask for fourth moments of the columns in the core and in each step.
 
     z = H w with rows of length 1, so |z_j| <= |w| and sum_j z_j^8 <= |w|^6 |z|^2 <= L |w|^8, L the largest eigenvalue
     of H H'. So clipping at L^(1/8) times the shell's radius does not change anything inside the shell.
@@ -216,10 +244,9 @@ def fourth_question(frame: Frame, where: Cut, ask: Ask) -> FourthMoments:
     colour = np.linalg.inv(frame.dense()[1])
     rows = colour / np.linalg.norm(colour, axis=1)[:, None]
     room = float(np.linalg.eigvalsh(rows @ rows.T)[-1]) ** 0.125
-    ends = [*where.edges, where.radii[-1]]
-    radii = tuple(room * end for end in ends)
+    radii = tuple(room * end for end in (*where.inner.tolist(), where.radii[-1]))
     own = _column_frame(frame)
-    return FourthMoments.priced(Shells(frame, where.edges), (own,) * len(radii), radii, ask.price)
+    return FourthMoments.priced(Shells(frame, tuple(where.inner.tolist())), (own,) * len(radii), radii, ask.price)
 
 
 @public_value
@@ -228,8 +255,8 @@ class Fourths:
     """Released fourth moments of z, see `_column_frame`, per private row.
 
     Attributes:
-        values: (shells + 1, d), the moments.
-        sds: (shells + 1,) noise sds.
+        values: (steps + 1, d), the moments, those of the core first.
+        sds: (steps + 1,) noise sds.
     """
 
     values: tuple[tuple[float, ...], ...]
@@ -250,7 +277,7 @@ def fourth_moments(curator: Curator, frame: Frame, where: Cut, records: float, a
     Privacy: one `FourthMoments`, mu^2 at most ask.price.
     """
     answer = curator.release(fourth_question(frame, where, ask), ask.label)
-    shape = len(where.radii), frame.dimension
+    shape = len(where.inner) + 1, frame.dimension
     values = answer.values["fourth"].reshape(shape) / records
     sds = answer.question.noise()["fourth"].reshape(shape)[:, 0] / records
     return Fourths(row_tuples(values), tuple(sds.tolist()))

@@ -58,11 +58,13 @@ def estimate_table(
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
     histogram = run(count_lengths, frame, records, plan.histogram)
-    far = None if plan.far is None else run(count_far, frame, plan.far)
+    inner = None if position is None else position.inner
+    far = None if plan.far is None else run(count_far, inner or frame, plan.far)
     accuracy = 0.0 if position is None else position.accuracy
     shape = run(public_shape, rows, plan.may_be_gaussian)
     rho = final_rho(plan.theta(d), plan.final.rho)
-    where = run(cut, histogram, frame, records, rho, plan.may_be_gaussian, shape, far, accuracy)
+    may_be_gaussian = plan.may_be_gaussian and inner is None  # rows that were stretched to be white are no Gaussian's
+    where = run(cut, histogram, frame, records, rho, may_be_gaussian, shape, far, accuracy)
     fourths = run(fourth_moments, frame, where, records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)

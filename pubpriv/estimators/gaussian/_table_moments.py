@@ -32,7 +32,7 @@ from pubpriv.estimators.gaussian._shell_shapes import (
     standing_out,
     unlike,
 )
-from pubpriv.estimators.gaussian._shells import RATIO, Cut, Fourths, column_scales
+from pubpriv.estimators.gaussian._shells import FINE, Cut, Fourths, column_scales
 from pubpriv.estimators.gaussian._tail import Tail
 from pubpriv.estimators.matrices import entry_variances
 
@@ -66,6 +66,7 @@ class Outside:
         uneven: relative sd of each column's share of that.
         shares: (last, d, d) what each shell that counts adds to `second`.
         rows, rows_sd: (shells,) rows in a shell, and their noise sd.
+        parts: (steps,) parts of what a shell adds that are those of its steps.
     """
 
     tail: Tail
@@ -82,6 +83,7 @@ class Outside:
     shares: np.ndarray
     rows: np.ndarray
     rows_sd: np.ndarray
+    parts: np.ndarray
 
     @property
     def lost(self) -> np.ndarray:
@@ -106,7 +108,7 @@ def read_outside(known: CoreRead) -> Outside:
     cell has its other cells there, so what lies beyond has no correlations about it even if columns are skewed.
     """
     seconds, sds = known.moments.seconds[1:], known.moments.second_sds[1:]
-    axes = column_axes(known.core, known.frame.dense()[1], known.public.unlike == "axes")
+    axes = column_axes(known.frame.dense()[1], known.public.unlike == "axes")
     sizes = np.einsum("ij,kjl,il->ki", axes, seconds, axes)
     clear = standing_out(sizes, sds)
     traces, trace_sds = sizes.sum(axis=1), sds * math.sqrt(len(axes))
@@ -166,7 +168,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
     # rows of a shell, of so many squared lengths, would add these to the mean if all were on one side
     one_sided = tail.lengths / np.sqrt(middle[: tail.last])
     lean = mean / max(float(one_sided.sum()), float(np.linalg.norm(mean)), 1e-300)
-    further = RATIO * math.sqrt(float(middle[max(tail.last - 1, 0)]))
+    further = FINE * (*known.where.edges, known.where.radii[-1])[max(tail.last, 1)]
     return Outside(
         tail=tail,
         mean=mean + lean * tail.beyond / further,
@@ -182,6 +184,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         shares=sums.shares,
         rows=rows,
         rows_sd=found.shells.rows_sd,
+        parts=found.parts,
     )
 
 
@@ -251,9 +254,10 @@ def fourth_of_columns(
     lies beyond the last shell is that of the rows' law, as far out as tables have rows.
     """
     colour = np.linalg.inv(matrix) / column_scales(matrix)[:, None]
-    ends = np.array([*where.edges, where.radii[-1]])
+    ends, shells = np.array([*where.inner, where.radii[-1]]), where.shell_of
+    counted = int(np.searchsorted(shells, outside.tail.last))
     total = np.zeros(len(core))
-    for k, second in enumerate([core, *outside.shares]):
+    for k, second in enumerate([core, *(outside.parts[:counted, None, None] * outside.shares[shells[:counted]])]):
         own = np.maximum(np.einsum("ij,jk,ik->i", colour, second, colour), 0.0)
         most = float(ends[k]) ** 2 * own
         if k:
@@ -266,7 +270,7 @@ def fourth_of_columns(
         weight = spread**2 / (spread**2 + fourths.sds[k] ** 2)
         total = total + np.clip(guess + weight * (np.array(fourths.values[k]) - guess), least, most)
     tail = outside.tail
-    further = max(float(ends[tail.last]) ** 2 * tail.beyond, tail.law.fourth)
+    further = max(float(ends[counted]) ** 2 * tail.beyond, tail.law.fourth)
     return np.asarray(total + outside.most_of(colour) * further)
 
 

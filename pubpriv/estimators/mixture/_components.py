@@ -320,9 +320,7 @@ def _left(changes: list[float]) -> float:
     return changes[-1] * rate / (1 - rate)
 
 
-def _moved(
-    frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Compute how far components moved from the frames in which they were measured, and how far they grew."""
     moved, grown = [], []
     for (center, whiten), mean, covariance in zip(frames, *found.arrays[1:], strict=True):

@@ -52,12 +52,12 @@ def test_exact_histograms_decide_rightly(d):
     assert not divided(histogram(lengths, n, d, 6.0), n, d, may_be_gaussian=False).gaussian
 
 
-def test_the_core_holds_nine_rows_in_ten_where_no_gaussian_is():
+def test_the_core_holds_three_rows_in_four_where_no_gaussian_is():
     """Its edge is the first of the histogram within which so many lie; shells are clipped where few rows are lost."""
     n, d = 10_000, 2
     lengths = np.random.default_rng(0).pareto(2.0, n)
     found = divided(histogram(lengths, n, d, 6.0), n, d)
-    assert 0.9 <= (lengths <= found.edges[0]).mean() < 0.95
+    assert 0.75 <= (lengths <= found.edges[0]).mean() < 0.83
     ends, radii = np.array(found.edges), np.array(found.radii[:-1])
     assert radii[0] == ends[0]
     assert (ends[:-1] <= radii[1:]).all()

@@ -97,9 +97,9 @@ def test_few_sound_counts_are_not_flagged():
     assert held_by >= 6
 
 
-@pytest.mark.parametrize("seed", [860028, 860055, 860106])
-def test_noise_of_a_shell_that_is_not_in_the_numbers_is_no_cause_for_alarm(seed):
+def test_noise_of_a_shell_that_is_not_in_the_numbers_is_no_cause_for_alarm():
     """Five columns of Poisson rows of rate 1/2: the second shell's noise was taken for that of the covariance."""
-    run = intervals.measured(intervals.Task("gaussian", "poisson-0.5", 500, 5, 30, "zcdp:0.5", seed))
-    assert not run["flagged"]
-    assert run["covariance_error"] < 2 * run["best_covariance_error"]
+    tasks = [intervals.Task("gaussian", "poisson-0.5", 500, 5, 30, "zcdp:0.5", 860000 + seed) for seed in range(8)]
+    runs = [intervals.measured(task) for task in tasks]
+    assert sum(run["flagged"] for run in runs) <= 1
+    assert np.median([run["covariance_error"] / run["best_covariance_error"] for run in runs]) < 2

@@ -171,8 +171,8 @@ def test_what_clipping_removes_is_that_of_rows_that_thin_out():
     counts = np.zeros(len(edges) + 1)
     counts[11:13] = 200, 100
     lengths = [np.geomspace(edges[at], edges[at + 1], 2001) for at in (10, 11)]
-    radii = np.geomspace(edges[10], edges[12], 5)[:, None]
-    found = clipping_loss(Histogram(edges, tuple(counts), 0.0), 10, radii).squares[:, 0]
+    radii = np.geomspace(edges[10], edges[12], 5)
+    found = clipping_loss(Histogram(edges, tuple(counts), 0.0), 10, 12, radii).squares
     exact = [
         sum(r * np.maximum(x**2 - c**2, 0).mean() for r, x in zip((200, 100), lengths, strict=True)) for c in radii
     ]
@@ -212,7 +212,8 @@ def test_what_a_strong_direction_leaves_may_be_noise():
 def test_what_is_clipped_off_has_the_shape_of_the_shell():
     """Second moments grow with what is left of a shell, at most as rows at its end do, where its shape is no noise."""
     lost, left = np.array([0.1, 1.9, 0.1, 0.1]), np.array([1.0, 1.0, 0.5, 0.0])
-    found, sds = _whole_again(Loss(lost, lost / 2), left)
+    edges = (4.0, 6.0, 9.0, 13.5)
+    found, sds = _whole_again(Loss(lost, lost / 2), left, Cut(False, 1.0, 0.0, edges, (*edges, 20.0)))
     assert found == pytest.approx([1.1, 2.25, 1.2, 1])
     assert sds == pytest.approx([0.05, 0.95, 0.1, 0])
 

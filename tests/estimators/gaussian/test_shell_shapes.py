@@ -143,12 +143,13 @@ def test_what_shrinking_removes_from_all_shells_alike_is_given_back():
     assert np.mean([each.last == 3 for each in found]) > 0.6
     found = [back(wide, seed, (0.01, 0.02, 1.0)) for seed in range(40)]
     assert np.mean([each.last == 2 for each in found]) > 0.9
-    assert all(each.variance < 0.01**2 + 0.02**2 for each in found)
+    assert np.mean([each.variance < 0.01**2 + 0.02**2 for each in found]) > 0.9
 
 
-def test_noise_is_not_given_back():
-    """Of hundred tables five get a little of it; none where it would be louder than a column."""
-    assert sum(back(0.0, seed).kept > 0 for seed in range(100)) <= 5
+def test_of_noise_little_is_given_back():
+    """As James and Stein do; none where it would be louder than a column."""
+    kept = [back(0.0, seed).kept for seed in range(100)]
+    assert np.mean(kept) < 0.25
     assert sum(back(0.0, seed, known=0.001).kept > 0 for seed in range(100)) == 0
 
 
