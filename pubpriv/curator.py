@@ -18,6 +18,7 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import to_json
 from pubpriv.data.confined import Confined
+from pubpriv.data.contents import Contents
 from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.placement import check_places, check_shape
 from pubpriv.data.questions.base import Question, check_totals
@@ -99,6 +100,9 @@ class Curator(Confined):
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, an invalid id.
         SpecMismatch: a table bound elsewhere, columns not declared, an id opened with another budget or another table.
         BudgetExceeded: no room for the hold; nothing is held.
+
+    Warns:
+        FilesNotRead: the run is new, and its table is a folder or glob of which not all files are read; see `Contents`.
     """
 
     def __init__(
@@ -121,8 +125,10 @@ class Curator(Confined):
         run = ledger.run(dataset, release_id)
         private = as_begun(private, run, release_id)
         most = check_unit(terms, rows_per_person, private.period, allotment)
-        run.open(allotment, private.period or None)
         new = run.begun() is None  # a resumed run may have answers already
+        if new:
+            Contents.of(private).warn(stacklevel=2)  # before the hold: a program may make exceptions of warnings
+        run.open(allotment, private.period or None)
         if new:
             ledger.record_layout(dataset, private)
         kept = RecordedRun(ledger, run, table=private, new=new)

@@ -16,7 +16,7 @@
 Every message says what is wrong, where, and what to do. None depends on the values of private rows:
 errors before a charge use only public configuration, and `NoAnswer` uses released answers. Every other failure after a
 charge becomes `PrivateStepFailed`, whose text is always the same, or `Unavailable` if table or cluster do not answer
-when they are checked once more.
+when they are checked once more. `FilesNotRead` is a warning.
 """
 
 from collections.abc import Callable, Iterable
@@ -92,6 +92,10 @@ class LedgerViolation(PubPrivError):
     """The ledger's records contradict each other or their hash chain."""
 
     exit_code = 6
+
+
+class FilesNotRead(UserWarning):
+    """A warning: what is not read of a table in a folder or glob, because of its name; or, for persons, what is."""
 
 
 class PrivateStepFailed(PubPrivError):

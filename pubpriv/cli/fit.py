@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pubpriv.cli.console import caution, note, out
-from pubpriv.cli.contents import show_contents
+from pubpriv.cli.contents import contents_shown, show_contents
 from pubpriv.cli.derived import settings_from, with_settings
 from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
@@ -241,7 +241,8 @@ def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
     with following(verbosity, job):
         log_event("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
-        estimate = _estimate(job, flown)
+        with contents_shown():
+            estimate = _estimate(job, flown)
         privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
         facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
         log_event("run_finished", **run_of, **facts, warnings=warnings)

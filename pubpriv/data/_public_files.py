@@ -7,7 +7,7 @@ from typing import Any
 from pubpriv.common.tables import advice_on, is_called_a_table, is_url, kind_of, left_out_in_words
 from pubpriv.data.formats.parquet import read_all
 from pubpriv.data.stores import files_left_out, public_files, read_public
-from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.errors import FilesNotRead, InvalidInput, PubPrivError, Unavailable
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,15 +36,15 @@ def public_files_of(name: str) -> list[PublicFile]:
         Unavailable: the storage does not answer.
 
     Warns:
-        UserWarning: some files of the folder or glob are not read.
+        FilesNotRead: some files of the folder or glob are not read.
     """
     refused: PubPrivError
     try:
         files = public_files(name)
         if files != [name] and (skipped := left_out_in_words(name, files_left_out(name))):
-            warnings.warn(skipped, stacklevel=6)
+            warnings.warn(skipped, FilesNotRead, stacklevel=6)
         return [PublicFile(file, read_public(file)) for file in files]
-    except (InvalidInput, UserWarning):  # a program may make exceptions of warnings
+    except (InvalidInput, FilesNotRead):  # a program may make exceptions of warnings
         raise
     except FileNotFoundError:
         refused = InvalidInput(f"no public table at {name}: check the {'URL' if is_url(name) else 'path'}")

@@ -5,11 +5,13 @@ layout and number of rows are public: both are said, and what is not read is nam
 private, and one fixed sentence says which files are read, whatever there is.
 """
 
+import warnings
 from dataclasses import dataclass
 
 from pubpriv.common.tables import ENDS, is_in_memory, left_out_in_words, root_and_pattern
 from pubpriv.data.pieces import files_of, left_out_of
 from pubpriv.data.tables import PrivateTable
+from pubpriv.errors import FilesNotRead
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,12 @@ class Contents:
     Attributes:
         read: what is read; None: it is one file, or in memory.
         left_out: what is not read, and what to do about it; None: nothing, or it is private.
+        fixed: whether `read` is the sentence for persons, which says that files are to be checked.
     """
 
     read: str | None = None
     left_out: str | None = None
+    fixed: bool = False
 
     @classmethod
     def of(cls, table: PrivateTable) -> "Contents":
@@ -41,10 +45,25 @@ class Contents:
         if table.person:
             return cls(
                 f"of {table.uri}, files are read whose names end with {ENDS} and, like those of folders, do not begin "
-                "with . or _; how many there are is private, so check yourself that none is missing"
+                "with . or _; how many there are is private, so check yourself that none is missing",
+                fixed=True,
             )
-        rows = "" if table.n_rows is None else f" and {table.n_rows:,} rows"
-        files_read = "1 file" if len(files) == 1 else f"{len(files):,} files"
-        return cls(
-            f"the table {table.uri} has {files_read}{rows}", left_out_in_words(table.uri, left_out_of(table.uri))
-        )
+        return cls(_in_words(table, len(files)), left_out_in_words(table.uri, left_out_of(table.uri)))
+
+    def warn(self, stacklevel: int = 1) -> None:
+        """Warn of what is not read; where that is private, whatever there is, of what is.
+
+        Args:
+            stacklevel: callers above this method to whose line the warning belongs; 1: its own caller.
+
+        Warns:
+            FilesNotRead: the table is a folder or glob with such files, or its unit is a person.
+        """
+        told = self.read if self.fixed else self.left_out
+        if told is not None:
+            warnings.warn(told, FilesNotRead, stacklevel=stacklevel + 1)
+
+
+def _in_words(table: PrivateTable, files: int) -> str:
+    rows = "" if table.n_rows is None else f" and {table.n_rows:,} rows"
+    return f"the table {table.uri} has {'1 file' if files == 1 else f'{files:,} files'}{rows}"

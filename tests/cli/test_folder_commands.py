@@ -25,7 +25,7 @@ def test_files_that_are_left_out_are_named_where_they_are_declared_planned_and_f
     assert (planned.code, read in planned.err, left in planned.err) == (0, True, True)
     changed = {"private": "visits", "dataset": "folder"}
     fitted = program(*fit_arguments("--plain", **changed))
-    assert (fitted.code, read in fitted.err, left in fitted.err) == (0, True, True)
+    assert (fitted.code, read in fitted.err, fitted.err.count(left)) == (0, True, 1)
     (visits / "_2025.csv").rename(visits / "2025.csv.gz")
     assert program(*fit_arguments("--plain", "--overwrite", **changed)).code == 2  # it is not compressed
 

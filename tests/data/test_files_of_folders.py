@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import warnings
 
 import fsspec
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.data.contents import Contents
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import FilesNotRead, InvalidInput
 
 ROWS = pd.DataFrame({"a": np.random.default_rng(1).normal(50, 10, 300), "b": np.arange(300.0)})
 NEW, OLD = ROWS[:100], ROWS[100:]
@@ -254,3 +255,40 @@ def test_of_a_private_file_of_another_kind_it_is_said_what_it_is(name, tmp_path)
     with pytest.raises(InvalidInput, match=message) as caught:
         pp.PrivateTable.open(tmp_path / name, ["a"])
     assert name in str(caught.value)
+
+
+OF_PERSONS = "files are read whose names end with .*check yourself that none is missing"
+
+
+def opened_in(folder, place, person=(), budget="zcdp:0.1"):
+    """What a new run of a folder warns of; the same run again; and what stays held if warnings are errors."""
+    with pp.Ledger.open(f"sqlite:///{place}/{len(person)}.db") as ledger:
+        table = pp.PrivateTable.open(folder, ["a"], person=person)
+        ledger.register("visits", "zcdp:1", table=table, person=person, no_line_breaks=True)
+        with pytest.raises(FilesNotRead):
+            pp.Curator(table, ledger, "visits", budget)
+        held = ledger.balance("visits").held.main
+        told = []
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                curator = pp.Curator(table, ledger, "visits", budget, "r")
+                curator.begin("mean", {}, "00")
+            told.append([str(each.message) for each in caught if issubclass(each.category, FilesNotRead)])
+        return *told, held
+
+
+def test_a_new_run_in_python_warns_of_what_is_not_read(tmp_path):
+    """Once, before anything is held; where the unit is a person of nothing but what is read."""
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    NEW.to_csv(folder / "2026.csv", index=False)
+    OLD.to_csv(folder / "2025.txt", index=False)
+    (told,), again, held = opened_in(folder, tmp_path)
+    assert f"not read of {folder}, because of their names: 2025.txt. If" in told
+    assert (again, held) == ([], 0)
+    of_persons = opened_in(folder, tmp_path, person="b")
+    (folder / "2025.txt").unlink()
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/1.db") as ledger, pytest.warns(FilesNotRead, match=OF_PERSONS) as caught:
+        pp.Curator(pp.PrivateTable.open(folder, ["a"], person="b"), ledger, "visits", "zcdp:0.1", "s")
+    assert of_persons == ([str(each.message) for each in caught], [], 0)

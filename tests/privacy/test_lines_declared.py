@@ -32,6 +32,7 @@ def test_a_note_of_one_person_is_rows_of_fifty_others(tmp_path):
     assert len(IdPass(written(tmp_path / "t.parquet", (NOTE, "ok"))).sizes()) == 2
 
 
+@pytest.mark.filterwarnings("ignore::pubpriv.errors.FilesNotRead")
 @pytest.mark.parametrize("where", ["t.csv", "folder", "*.csv"])
 def test_lines_are_records_of_persons_only_where_their_owner_says_so(where, tmp_path, ledger):
     """A file, a folder, a glob: refused by whoever would bind it, with nothing kept; then it is said once."""
