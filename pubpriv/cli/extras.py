@@ -6,6 +6,7 @@ from pathlib import Path
 from pubpriv.errors import InvalidInput
 
 _EXTRAS = {
+    "deltalake": ("deltalake", "lake"),
     "distributed": ("Dask", "dask"),
     "dp_accounting": ("dp-accounting", "accounting"),
     "pandera": ("pandera", "prefect"),
@@ -13,6 +14,7 @@ _EXTRAS = {
     "psutil": ("psutil", "prefect"),
     "psycopg": ("psycopg", "postgres"),
     "pydantic": ("pydantic", "prefect"),
+    "pyiceberg": ("pyiceberg", "lake"),
     "ruamel": ("ruamel.yaml", "prefect"),
     "statsmodels": ("statsmodels", "demo"),
 }

@@ -40,6 +40,7 @@ class _Log:
         entry: name of an entry of the table's folder.
         known: files that the entry has in most tables, for stores that know files and no folders.
         opened: what opens the table's current version in Python.
+        prefix: how names of its versions begin, if they are read (`common.lake_names`).
         inside: what an entry of that entry is called, where other folders may have its name too; None: its name is
             enough.
     """
@@ -49,6 +50,7 @@ class _Log:
     known: tuple[str, ...]
     opened: str
     inside: re.Pattern[str] | None = None
+    prefix: str | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -62,7 +64,7 @@ _ICEBERG = "catalog.load_table(NAME).scan().to_arrow(), with a catalog of pyiceb
 _SPARK = "spark.table(NAME).toArrow()"
 
 _LOGS = (
-    _Log("Delta Lake", "_delta_log", (f"{0:020}.json", "_last_checkpoint"), _DELTA),
+    _Log("Delta Lake", "_delta_log", (f"{0:020}.json", "_last_checkpoint"), _DELTA, prefix="delta"),
     _Log("Hudi", ".hoodie", ("hoodie.properties",), _HUDI),
     _Log("Hudi", ".hoodie_partition_metadata", (), _HUDI),
     _Log(
@@ -71,6 +73,7 @@ _LOGS = (
         ("version-hint.text",),
         _ICEBERG,
         re.compile(r".*\.metadata\.json(\.\w+)?|version-hint\.text"),
+        prefix="iceberg",
     ),
     _Log("Paimon", "snapshot", ("LATEST",), "to_arrow() of pypaimon", re.compile(r"snapshot-\d+|LATEST|EARLIEST")),
     _Log("Spark's streams", "_spark_metadata", ("0",), "spark.read.parquet(FOLDER).toArrow()"),
@@ -103,7 +106,8 @@ def refuse_logged(name: str, folders: Iterable[str], files: Iterable[str], at: F
     there = set(at.present([path for place in places for path in place.paths]))
     for place in places:
         if place.shows(there, at):
-            raise _refusal(name, place.folder, place.log.format, f"whose log is {place.log.entry}", place.log.opened)
+            log = place.log
+            raise _refusal(name, place.folder, log.format, f"whose log is {log.entry}", log.opened, log.prefix)
 
 
 @dataclass(frozen=True)
@@ -150,15 +154,16 @@ def _refuse_named(name: str, path: str) -> None:
             raise _refusal(name, path, named, "as its name shows", opened)
 
 
-def _refusal(name: str, folder: str, named: str, shown: str, opened: str) -> InvalidInput:
+def _refusal(name: str, folder: str, named: str, shown: str, opened: str, prefix: str | None = None) -> InvalidInput:
     # folders below the name are not shown: where the unit is a person, they are private
     where = f"{name} belongs to" if name == folder else f"{name} has files in it that belong to"
     if name.startswith(f"{folder.rstrip('/')}/"):
         where = f"{name} lies in {folder}, which belongs to"
+    version = "" if prefix is None else f", or name a version of private rows, {prefix}:FOLDER@VERSION"
     return InvalidInput(
         f"{where} a table of {named}, {shown}: such a folder also keeps files that are not part of the table any more, "
-        "whose rows would count. Write the table's current version to a folder of its own and name that one; or, in "
-        f"Python, hand over the table that the format's own library opened: {opened}"
+        "whose rows would count. Write the table's current version to a folder of its own and name that "
+        f"one{version}; or, in Python, hand over the table that the format's own library opened: {opened}"
     )
 
 

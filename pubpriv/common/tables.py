@@ -3,9 +3,9 @@
 The ledger keeps one budget for a table, so a table must not have two names; and no private file may be read as a
 public one. Files are identified here, but never opened.
 
-A name is an absolute path, or the URL of an object store. `*`, `?` and `[...]` in it are always wildcards: if the
-file's own name contains one of these, the character is written in brackets, `visits[[]1].parquet` for
-`visits[1].parquet`.
+A name is an absolute path, the URL of an object store, or that of a version of a table with a log (`lake_names`). `*`,
+`?` and `[...]` in it are always wildcards: if the file's own name contains one of these, the character is written in
+brackets, `visits[[]1].parquet` for `visits[1].parquet`.
 """
 
 import fnmatch
@@ -15,9 +15,10 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+from pubpriv.common.lake_names import LakeName, identity_of, location_of
 from pubpriv.common.table_logs import OnDisk, refuse_logged
 from pubpriv.common.urls import canonical_url, common, compared_parts, has_credentials
 from pubpriv.errors import InvalidInput
@@ -95,6 +96,7 @@ def refuse_credentials(uri: str) -> None:
         InvalidInput: a user or password before an @, settings after a question mark, or a chain of stores, which
             would keep copies of private rows on disk.
     """
+    uri = location_of(uri)
     scheme, separator, rest = uri.partition("://")
     if not separator and not has_credentials(uri):
         return
@@ -125,6 +127,9 @@ def canonical(uri: str) -> str:
     if not isinstance(uri, str) or "\0" in uri or not uri.strip():
         raise InvalidInput("the name of a table is a path or a URL, and a text")
     refuse_credentials(uri)
+    lake = LakeName.of(uri)
+    if lake is not None:
+        return str(replace(lake, folder=_canonical_folder(lake)))
     file, url = _FILE.fullmatch(uri), _URL.fullmatch(uri)
     if file:
         uri = unquote(file[1])
@@ -136,6 +141,24 @@ def canonical(uri: str) -> str:
         in_memory = f"{url[1].lower()}://" == IN_MEMORY
         return IN_MEMORY + url[2] if in_memory else canonical_url(url[1], url[2])
     return _canonical_path(os.path.expanduser(uri))
+
+
+def identified(uri: str) -> str:
+    """Return the canonical name under which the ledger knows a table: one for all versions of a table with a log.
+
+    Raises:
+        InvalidInput: see `canonical`.
+    """
+    return identity_of(canonical(uri))
+
+
+def _canonical_folder(lake: LakeName) -> str:
+    folder = canonical(lake.folder)
+    if is_in_memory(folder) or is_web(folder) or LakeName.of(folder) or root_and_pattern(folder)[1]:
+        raise InvalidInput(
+            f"a table of {lake.format} is in one folder, of a disk or an object store: {lake.kind}:FOLDER"
+        )
+    return folder
 
 
 def _canonical_path(path: str) -> str:
@@ -444,9 +467,11 @@ def sharing(ours: str) -> Callable[[str], bool]:
     each other's files, and one file may have several hard links. Targets of our links are also compared by name, in
     case the other folder cannot be listed. For files on other machines only names are known.
     """
+    ours = location_of(ours)
     known: list[tuple[set[tuple[int, int]], set[str]]] = []
 
     def shared(theirs: str) -> bool:
+        theirs = location_of(theirs)
         if overlap(ours, theirs):
             return True
         if is_url(ours) or is_url(theirs):
@@ -489,7 +514,7 @@ def overlap(ours: str, theirs: str) -> bool:
     cases globs count as overlapping: a refused table can be declared under another name, but a second budget for one
     table cannot be undone.
     """
-    mine, others = ([*_compared(name), "**"] for name in (ours, theirs))
+    mine, others = ([*_compared(location_of(name)), "**"] for name in (ours, theirs))
     return _meet(mine, others, any_of="**", alike=_alike)
 
 

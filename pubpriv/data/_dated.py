@@ -28,7 +28,7 @@ class DatedChunk(Chunk):
     @classmethod
     def of(cls, chunk: Chunk, dates: str, span: Span, first: int) -> "DatedChunk":
         """Restrict a chunk to one period."""
-        return cls(chunk.path, chunk.piece, chunk.columns, chunk.person, chunk.by, dates, span, first)
+        return cls(chunk.path, chunk.piece, chunk.columns, chunk.person, chunk.by, chunk.fills, dates, span, first)
 
     @property
     def key_columns(self) -> list[str]:

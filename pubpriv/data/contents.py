@@ -8,6 +8,7 @@ private, and one fixed sentence says which files are read, whatever there is.
 import warnings
 from dataclasses import dataclass
 
+from pubpriv.common.lake_names import LakeName
 from pubpriv.common.tables import ENDS, is_in_memory, left_out_in_words, root_and_pattern
 from pubpriv.data.pieces import files_of, left_out_of
 from pubpriv.data.tables import PrivateTable
@@ -38,6 +39,8 @@ class Contents:
         """
         if is_in_memory(table.uri):
             return cls()
+        if LakeName.of(table.uri) is not None:
+            return cls()  # its log says which files are read, and the name which version
         files = files_of(table.uri)
         root, pattern = root_and_pattern(table.uri)
         if not pattern and files == [root]:
@@ -48,7 +51,11 @@ class Contents:
                 "with . or _; how many there are is private, so check yourself that none is missing",
                 fixed=True,
             )
-        return cls(_in_words(table, len(files)), left_out_in_words(table.uri, left_out_of(table.uri)))
+        rows = "" if table.n_rows is None else f" and {table.n_rows:,} rows"
+        files_read = "1 file" if len(files) == 1 else f"{len(files):,} files"
+        return cls(
+            f"the table {table.uri} has {files_read}{rows}", left_out_in_words(table.uri, left_out_of(table.uri))
+        )
 
     def warn(self, stacklevel: int = 1) -> None:
         """Warn of what is not read; where that is private, whatever there is, of what is.
@@ -62,8 +69,3 @@ class Contents:
         told = self.read if self.fixed else self.left_out
         if told is not None:
             warnings.warn(told, FilesNotRead, stacklevel=stacklevel + 1)
-
-
-def _in_words(table: PrivateTable, files: int) -> str:
-    rows = "" if table.n_rows is None else f" and {table.n_rows:,} rows"
-    return f"the table {table.uri} has {'1 file' if files == 1 else f'{files:,} files'}{rows}"

@@ -1,17 +1,18 @@
 """Files of private tables and their pieces: the only code that opens them, through the reader of their format.
 
 It reads only the declared columns, their types and the row counts: no statistics, key-value metadata, partition
-folders, sizes or time stamps.
+folders, sizes or time stamps. Of a version of a table with a log, the files are those of `lakes`.
 """
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from pubpriv.common.lake_names import LakeName, location_of
 from pubpriv.common.tables import advice_on, is_called_a_table, is_in_memory, is_url, kind_of, without_values
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
@@ -20,6 +21,7 @@ from pubpriv.data.category_codes import check_kind, check_values, codes_of
 from pubpriv.data.columns import Column, map_columns, meant, sources_of, two_meanings
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
+from pubpriv.data.lakes import Fill, LakeFile, LakeVersion, filled, version_of
 from pubpriv.data.persons import id_kind, keys_of
 from pubpriv.data.stores import files_left_out, list_files
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
@@ -59,6 +61,7 @@ class Chunk:
     Attributes:
         person: id columns that say whose row it is; () if the unit is a row.
         by: groups of its rows, whose codes become the last row of each block; None: there is no such row.
+        fills: columns that are not read from the file, because it lacks them.
     """
 
     path: str
@@ -66,16 +69,22 @@ class Chunk:
     columns: tuple[Column, ...]
     person: tuple[str, ...] = ()
     by: ByCategory | None = None
+    fills: tuple[Fill, ...] = field(default=(), repr=False)
 
     @property
     def n_blocks(self) -> int:
         """Number of blocks."""
-        return -(-self.piece.rows // block_length(len(self.columns), self.piece.rows))
+        return -(-self.piece.rows // self._length)
+
+    @property
+    def _length(self) -> int:
+        """Length of blocks. Where cells say in which file a record is, the rows of a file are no public number."""
+        d = len(self.columns)
+        return longest_block(d) if self.fills else block_length(d, self.piece.rows)
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield blocks (d, length), float64, columns mapped, the last padded with NaN; each overwrites the former."""
-        length = block_length(len(self.columns), self.piece.rows)
-        return _reblocked(self._batches(self._sources), self.columns, length, self.by)
+        return _reblocked(self._batches(self._sources), self.columns, self._length, self.by)
 
     def keys(self) -> Iterator[np.ndarray]:
         """Yield the person keys of its rows, batch by batch; reads only the columns that keys need."""
@@ -111,17 +120,21 @@ class Chunk:
 
     def _batches(self, sources: list[str]) -> Iterator[Any]:
         """Record batches of the columns `sources`, in order."""
-        return format_of(self.path).batches(self.path, self.piece, sources)
+        lacking = [fill for fill in self.fills if fill.name in sources]
+        held = sorted({*sources} - {fill.name for fill in lacking})
+        for batch in format_of(self.path).batches(self.path, self.piece, held):
+            yield filled(batch, lacking)
 
 
 @dataclass(frozen=True)
 class _Footer:
-    """Layout of a file, read before a scan: names of columns, pieces, kinds of ids."""
+    """Layout of a file, read before a scan: names of columns, pieces, kinds of ids, columns that it lacks."""
 
     path: str
     names: tuple[str, ...]
     pieces: tuple[Piece, ...]
     id_kinds: tuple[str, ...]
+    fills: tuple[Fill, ...] = field(default=(), repr=False)
 
     @property
     def rows(self) -> int:
@@ -143,12 +156,28 @@ def is_delimited(where: str) -> bool:
         InvalidInput: no such table.
         Unavailable: the storage does not answer.
     """
-    return not is_in_memory(where) and kind_of(files_of(where)[0]) == "CSV"
+    in_files = not is_in_memory(where) and LakeName.of(where) is None
+    return in_files and kind_of(files_of(where)[0]) == "CSV"
 
 
 def files_of(where: str) -> list[str]:
     """Files of a private table that is in files."""
     return _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a table")
+
+
+def opened_version(where: str) -> LakeVersion | None:
+    """Open the version of a table with a log; None if `where` is another name.
+
+    Raises:
+        InvalidInput: see `lakes.version_of`; or the log cannot be read.
+        Unavailable: the storage does not answer.
+    """
+    return _attempt(
+        lambda: version_of(where),
+        where,
+        f"{where} cannot be read as a version of a table: there is none, or its log is damaged, or newer than the "
+        "library",
+    )
 
 
 def left_out_of(where: str) -> list[str]:
@@ -182,12 +211,16 @@ def footers(
     """
     if is_in_memory(where):
         return [_footer(where, where, columns, person, by, dates)]
-    paths = files_of(where)
-    if not is_url(where) or len(paths) == 1:
-        found = [_footer(path, where, columns, person, by, dates) for path in paths]
+    version = opened_version(where)
+    if version is not None and not version.files:
+        whole = Look(version.schema, ())
+        return [_footer_of(whole, where, where, columns, person, by, dates)]
+    listed = files_of(where) if version is None else version.files
+    if not is_url(location_of(where)) or len(listed) == 1:
+        found = [_footer(each, where, columns, person, by, dates) for each in listed]
     else:
-        with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
-            found = list(threads.map(lambda path: _footer(path, where, columns, person, by, dates), paths))
+        with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(listed))) as threads:
+            found = list(threads.map(lambda each: _footer(each, where, columns, person, by, dates), listed))
     if len({footer.id_kinds for footer in found}) > 1:
         raise InvalidInput(
             f"the id columns {', '.join(person)} are integers in some files of the private table {where} and text in "
@@ -205,15 +238,37 @@ _DAMAGED = {
 
 
 def _footer(
-    path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...], by: ByCategory | None, dates: str
+    file: str | LakeFile,
+    where: str,
+    columns: tuple[Column, ...],
+    person: tuple[str, ...],
+    by: ByCategory | None,
+    dates: str,
 ) -> _Footer:
     names = columns_read(columns, person, by, dates)
+    path, table = file if isinstance(file, str) else file.path, where
     advice = advice_on(path)
     if path != where:  # where the unit is a person, it is private which files there are
         where = f"{where} (one of its files)" if person else without_values(path)
     damaged = _DAMAGED[kind_of(path)] if is_called_a_table(path) else "{where} cannot be read as a table"
     damaged = damaged.format(where=where) + advice
-    look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
+    look, fills = _attempt(lambda: format_of(path).look(path, names), where, damaged), tuple[Fill, ...]()
+    if isinstance(file, LakeFile):
+        look, fills = file.completed(look, names, where)
+        where = table  # which has the same columns in all files now
+    return replace(_footer_of(look, path, where, columns, person, by, dates), fills=fills)
+
+
+def _footer_of(
+    look: Look,
+    path: str,
+    where: str,
+    columns: tuple[Column, ...],
+    person: tuple[str, ...],
+    by: ByCategory | None,
+    dates: str,
+) -> _Footer:
+    """Check the columns of a file, or of a table without any."""
     _check_schema(look, columns, where)
     if by is not None:
         kind = look.schema.field(_place(look, by.source, where)).type
@@ -239,7 +294,7 @@ def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
         failure = error.with_traceback(None)
     except OSError as error:
         # for a footer that it cannot decode Arrow raises an OSError without a number
-        damaged = error.errno is None and not is_url(where)
+        damaged = error.errno is None and not is_url(location_of(where))
         failure = (
             InvalidInput(otherwise)
             if damaged

@@ -14,7 +14,8 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any
 
-from pubpriv.common.table_logs import refuse_logged
+from pubpriv.common.lake_names import LakeName
+from pubpriv.common.table_logs import OnDisk, refuse_logged
 from pubpriv.common.tables import (
     canonical,
     compression_of,
@@ -80,10 +81,15 @@ def list_files(uri: str) -> list[str]:
 
     Raises:
         FileNotFoundError: nothing has this name.
-        InvalidInput: a folder or file of a table with a log (`common.table_logs`); a folder or glob without a table's
-            file, with files of several kinds, or with one file under two names.
+        InvalidInput: a folder or file of a table with a log (`common.table_logs`), or a version of one; a folder or
+            glob without a table's file, with files of several kinds, or with one file under two names.
         OSError: the store does not answer.
     """
+    if LakeName.of(uri) is not None:
+        raise InvalidInput(
+            f"{uri} is a version of a table with a log, of which private rows alone are read: write public rows to a "
+            "file of their own, or hand over the table that the format's own library opened"
+        )
     if not is_url(uri):
         return local_files(uri)
     root, pattern = root_and_pattern(uri)
@@ -99,6 +105,15 @@ def list_files(uri: str) -> list[str]:
     refuse_logged(uri, [root, *entered], found, _Folders(root, every))
     of_one_kind(below, uri)
     return found
+
+
+def names_in(folder: str) -> Collection[str]:
+    """Return the names of the entries of a folder; none if it may not be looked at.
+
+    Raises:
+        OSError: its store does not answer.
+    """
+    return _Folders().names(folder) if is_url(folder) else OnDisk().names(folder)
 
 
 def files_left_out(uri: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.common.column_names import join_columns, name_of
+from pubpriv.common.lake_names import LakeName
 from pubpriv.common.layouts import TableLayout
 from pubpriv.common.periods import Span
 from pubpriv.common.tables import canonical
@@ -27,7 +28,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.columns import Column, called_like, map_columns, parse_columns, sources_of, two_meanings
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.persons import id_columns, keys_in_memory, person_names
-from pubpriv.data.pieces import Chunk, block_length, columns_read, footers, is_delimited
+from pubpriv.data.pieces import Chunk, block_length, columns_read, footers, is_delimited, opened_version
 from pubpriv.errors import InvalidInput
 
 
@@ -39,8 +40,8 @@ class PrivateTable:
     (`chunks`).
 
     Attributes:
-        uri: configured location: a file, a folder or a glob, local or in an object store; or the name of a table in
-            the memory of this process.
+        uri: configured location: a file, a folder or a glob, local or in an object store; a version of a table with a
+            log, `delta:FOLDER@VERSION`; or the name of a table in the memory of this process.
         columns: declared columns, in order.
         n_rows: number of records, which is public; None if the unit is a person, or if only rows of one period are
             asked, since the number is private then.
@@ -48,6 +49,7 @@ class PrivateTable:
         by: groups of rows, by a column that is not in the estimate; None: there are none.
         dates: column that says in which period a row lies, if the dataset has periods.
         period: the period whose rows are asked; empty: all rows.
+        newest: the version is the newest that there was when the table was opened; nobody named it.
 
     Raises:
         InvalidInput: not the name of a table, no columns or one of them twice, or no positive number of rows; id
@@ -67,9 +69,13 @@ class PrivateTable:
     by: ByCategory | None = None
     dates: str = ""
     period: str = ""
+    newest: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", canonical(self.uri))
+        lake = LakeName.of(self.uri)
+        if lake is not None and not lake.version:
+            raise InvalidInput(f"{self.uri} names no version: open it with PrivateTable.open")
         if not isinstance(self.columns, tuple) or not all(type(column) is Column for column in self.columns):
             raise InvalidInput("a private table has a tuple of columns: open it with PrivateTable.open")
         if parse_columns(self.column_names) != self.columns:
@@ -102,7 +108,9 @@ class PrivateTable:
 
         Args:
             source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
-                URI. Or a table in memory: a DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of
+                URI. Or a version of a table with a log, `delta:FOLDER@VERSION` or `iceberg:FOLDER@VERSION` (the extra
+                `lake`); `delta:FOLDER` is its newest version, and a run goes on with the version that it began with.
+                Or a table in memory: a DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of
                 DuckDB.
             columns: names or expressions; a name in backticks or double quotes is never an expression. Integers, floats
                 and decimals are numbers; booleans are 1 and 0; dates and times are days since the beginning of 1970,
@@ -134,8 +142,9 @@ class PrivateTable:
         if isinstance(source, str | os.PathLike):
             if name is not None:
                 raise InvalidInput("a private table in a file has the name of that file: leave out name=")
-            where = canonical(os.fspath(source))
+            where, newest = _version_named(canonical(os.fspath(source)))
         else:
+            newest = False
             where = memory_table.keep(source, name, read)
             _warn_of_untyped(where, ids)
         rows, sources = 0, {*sources_of(declared)}
@@ -150,10 +159,10 @@ class PrivateTable:
                 )
             rows += footer.rows
         if ids or period:
-            return cls(where, declared, None, ids, by, dates, period)
+            return cls(where, declared, None, ids, by, dates, period, newest)
         if rows == 0:
             raise InvalidInput(f"the private table {where} has no rows")
-        return cls(where, declared, rows, (), by, dates)
+        return cls(where, declared, rows, (), by, dates, newest=newest)
 
     @property
     def group_columns(self) -> tuple[str, ...]:
@@ -194,7 +203,9 @@ class PrivateTable:
                 "put back what it was to finish this one"
             )
         chunks = [
-            Chunk(footer.path, piece, self.columns, self.person, self.by) for footer in found for piece in footer.pieces
+            Chunk(footer.path, piece, self.columns, self.person, self.by, footer.fills)
+            for footer in found
+            for piece in footer.pieces
         ]
         if not self.period:
             return chunks
@@ -203,6 +214,15 @@ class PrivateTable:
             DatedChunk.of(chunk, self.dates, Span.of(self.period), first)
             for chunk, first in zip(chunks, firsts, strict=False)
         ]
+
+
+def _version_named(where: str) -> tuple[str, bool]:
+    """Name the version of a table with a log; and whether it is the newest, because `where` names none."""
+    lake = LakeName.of(where)
+    if lake is None or lake.version:
+        return where, False
+    version = opened_version(where)
+    return (where, False) if version is None else (str(version.name), True)
 
 
 def _warn_of_untyped(where: str, ids: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Any
 
 from pubpriv.common.column_names import join_in_command, text_of
-from pubpriv.common.tables import canonical, kind_of
+from pubpriv.common.tables import canonical, identified, kind_of
 from pubpriv.data.categories import named_source
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.persons import person_names
@@ -133,7 +133,7 @@ def _other_periods(said: PeriodTerms | None, known: PeriodTerms | None) -> str:
 
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
     """Say why the private table is not declared, and what to do; nothing if it is."""
-    private = canonical(dataset.private)
+    private = identified(dataset.private)
     if dataset.public is not None:
         check_public_file(dataset.public, url, dataset.private)
     columns, why = _columns(dataset)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pubpriv.common.column_names import text_of
 from pubpriv.common.periods import Span
-from pubpriv.common.tables import canonical, sharing
+from pubpriv.common.tables import canonical, identified, sharing
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
 from pubpriv.data.categories import ByCategory, named_source
@@ -178,7 +178,7 @@ class Checked:
 
 def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     """Do `Job.admit` with an open ledger. Public files come first: a private table must not pass as one of them."""
-    private = canonical(job.private)
+    private = identified(job.private)
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
     terms = ledger.periods(job.dataset)

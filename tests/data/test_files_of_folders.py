@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from helpers.read_cells import cells, keys_of
 
 import pubpriv as pp
 from pubpriv.data.contents import Contents
@@ -28,20 +29,6 @@ def zstd(data):
     with pa.CompressedOutputStream(sink, "zstd") as out:
         out.write(data)
     return sink.getvalue().to_pybytes()
-
-
-def cells(table):
-    """All cells that are read, in order."""
-    found = []
-    for chunk in table.chunks():
-        read = np.concatenate([block.copy() for block in chunk.blocks()], axis=1)
-        found.append(read[:, : chunk.piece.rows])
-    return np.concatenate(found, axis=1).T
-
-
-def keys_of(table):
-    """Keys of the persons of all rows, in order."""
-    return np.concatenate([np.concatenate([*chunk.keys()]) for chunk in table.chunks()])
 
 
 PACKED = {"2025.csv.gz": gzip.compress, "2025.CSV.GZ": gzip.compress, "2025.csv.zst": zstd, "2025.csv": bytes}

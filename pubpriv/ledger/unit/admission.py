@@ -1,10 +1,11 @@
 """Checks before a run opens: its table and settings must fit the dataset's privacy unit."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from string import hexdigits
 from typing import Any
 
+from pubpriv.common.lake_names import identity_of
 from pubpriv.common.tables import is_in_memory
 from pubpriv.data.questions.base import LIMIT, Question
 from pubpriv.data.questions.per_person import MOST_ROWS
@@ -92,7 +93,7 @@ def made_again(
         )
     if table.period:
         _check_period(table, dataset, periods)
-    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.by, table.dates, table.period)
+    return PrivateTable(**{each.name: getattr(table, each.name) for each in fields(PrivateTable)})
 
 
 def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None) -> None:
@@ -107,7 +108,9 @@ def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None
 
 
 def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
-    """Return the table with the number of rows with which the run began, so that nothing is computed from another n.
+    """Return the table with the version and number of rows with which the run began.
+
+    So nothing is computed from another n, and a table with a log may have newer versions meanwhile.
 
     Args:
         table: the table given now.
@@ -122,6 +125,8 @@ def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
     if begun is None:
         return table
     uri, n_rows = begun
+    if table.newest and identity_of(uri) == identity_of(table.uri) and uri != table.uri:
+        return replace(table, uri=uri, n_rows=n_rows)  # there is a newer version now, which nobody asked for
     if uri != table.uri:
         raise SpecMismatch(
             f"release id {release_id!r} began with the table {uri}, not with {table.uri}: use another release id"

@@ -11,8 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from pubpriv.common.column_names import join_in_command
+from pubpriv.common.lake_names import location_of
 from pubpriv.common.layouts import TableLayout
-from pubpriv.common.tables import canonical, is_in_memory, is_url, root_and_pattern, sharing
+from pubpriv.common.tables import identified, is_in_memory, is_url, root_and_pattern, sharing
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger._book import Book
@@ -53,7 +54,7 @@ def declare(
         InvalidInput: an id column among its columns; no table of the dataset was called `moved_from`; lines of text as
             records of persons, without that declaration.
     """
-    uri = canonical(table.uri)
+    uri = identified(table.uri)
     refuse_foreign(book, uri)
     moved = _moved(book, uri, moved_from)
     ids = sorted({*person_columns_of(book.person)} & {*table.source_columns})
@@ -86,7 +87,7 @@ def declare(
 
 def layout_of(book: Book, uri: str) -> TableLayout | None:
     """Return the layout that is recorded of a declared table; None: none is."""
-    recorded = next((each.get(LAYOUT) for each in book.tables() if each["uri"] == canonical(uri)), None)
+    recorded = next((each.get(LAYOUT) for each in book.tables() if each["uri"] == identified(uri)), None)
     return None if recorded is None else TableLayout.from_json(recorded)
 
 
@@ -119,7 +120,7 @@ def _refuse_copy(book: Book, uri: str, layout: TableLayout) -> None:
 
 def has_whole_lines(book: Book, uri: str) -> bool:
     """Return whether its owner declared that no cell of a table contains a line break."""
-    return any(table["uri"] == canonical(uri) and table.get(WHOLE_LINES) is True for table in book.tables())
+    return any(table["uri"] == identified(uri) and table.get(WHOLE_LINES) is True for table in book.tables())
 
 
 def check_lines(book: Book, table: NamedTable, url: str) -> None:
@@ -147,7 +148,7 @@ def _moved(book: Book, uri: str, moved_from: str | None) -> list[str]:
     known = _declared_as(book, uri, "moved_from") or []
     if moved_from is None:
         return [old for old in known if old not in current]
-    old = canonical(moved_from)
+    old = identified(moved_from)
     if old in known:
         return known
     if old not in current or old == uri:
@@ -201,7 +202,7 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     Raises:
         SpecMismatch: not declared, or of another dataset.
     """
-    uri = canonical(table.uri)
+    uri = identified(table.uri)
     refuse_foreign(book, uri)
     tables = book.tables()
     if first and not tables:
@@ -237,7 +238,8 @@ def _command(book: Book, table: TableIdentity, url: str, columns: Sequence[str],
 
 def _nothing_at(uri: str) -> bool:
     """Check whether a canonical name is that of a local file or folder that does not exist, or a glob in such one."""
-    return not is_url(uri) and not is_in_memory(uri) and not os.path.exists(root_and_pattern(uri)[0])
+    place = location_of(uri)
+    return not is_url(place) and not is_in_memory(place) and not os.path.exists(root_and_pattern(place)[0])
 
 
 def _declared_as(book: Book, uri: str, which: str) -> list[str] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pubpriv.common.column_names import name_of
-from pubpriv.common.tables import canonical
+from pubpriv.common.tables import canonical, identified
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
 from pubpriv.privacy.ledger import _custody, _succession, bundle
@@ -210,7 +210,7 @@ class Ledger:
         """
         declared = self.check_declared(dataset, table, first=True)
         with self._access.reading(dataset) as book:
-            known = declared and not is_new(book, canonical(table.uri))
+            known = declared and not is_new(book, identified(table.uri))
         if known:
             return
         named = self._named(dataset, table)
