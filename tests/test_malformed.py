@@ -14,6 +14,7 @@ from pubpriv.audit._catalogue import PRICE
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import from_json
+from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
@@ -65,6 +66,7 @@ GOOD = {
     "uncovered": Counts(Uncovered(PLANE, POINTS, (2.0,), Cylinder(PLANE, 1.0)), SD),
     "shells of components": Counts(ComponentShells(CELLS, (1.0, 2.0), (PLANE, PLANE)), SD),
     "joint": JointCounts((HALVES, ComponentShells(CELLS, (1.0, 2.0))), SD),
+    "cells of a column": Counts(ColumnCells(1, (-1.0, 0.0, 2.0)), SD),
     "grid": Counts(GridCells(HALVES, (PLANE, FLAT), (((0, 0, 0),), ((1,), (2,)))), SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
     "shells": Counts(Shells(PLANE, (1.0, 4.0)), SD),
@@ -144,6 +146,8 @@ BAD = {
     "fourth moments, huge radius": (lambda: FourthMoments(HALVES, TWO[0], (1.0, 1e40), SD), "between"),
     "shells, centre of one": (lambda: Counts(Shells(SHORT, (1.0,)), SD), "maps 1"),
     "no shells": (lambda: Counts(Shells(PLANE, ()), SD), "at least one"),
+    "cells of a column that fall": (lambda: Counts(ColumnCells(0, (2.0, 1.0)), SD), "rise"),
+    "cells of the fourth column": (lambda: Counts(ColumnCells(3, (1.0,)), SD), "column 4 of"),
     "shells that fall": (lambda: Counts(Shells(PLANE, (2.0, 1.0)), SD), "rise"),
     "shells of one radius": (lambda: Counts(Shells(PLANE, (1.0, 1.0)), SD), "rise"),
     "score, centre of one": (lambda: BoundedScore(Cells((SHORT,), (0.0,)), ONE, 1.0, SD), "maps 1"),

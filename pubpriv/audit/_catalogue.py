@@ -17,6 +17,7 @@ import numpy as np
 from pubpriv.audit._neighbours import GROUPS, Integers, Record, cell_name
 from pubpriv.audit._reference import Vector, half_planes, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
+from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.grid_cells import GridCells
@@ -175,6 +176,8 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-axes": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (_ACROSS, _ACROSS)), PRICE),
         "joint-one-region": JointCounts.priced((_BALL, PARTITIONS["cells"]), PRICE),
         "joint-same-cells": JointCounts.priced(_about_and_along(), PRICE),
+        "counts-column": Counts.priced(ColumnCells(0, (-4.5, -4.0, 0.0, 4.0)), PRICE),
+        "columns-joint": JointCounts.priced(_of_columns(), PRICE),
         "counts-grid": Counts.priced(_GRID, PRICE),
         "counts-nested": Counts.priced(Refined(_NESTED, (_cells(WEST), _cells(EAST), _cells(NORTH, EAST))), PRICE),
         "counts-category-cells": Counts.priced(Refined(GROUPS, (_cells(WEST, NORTH), *[_cells(EAST)] * 2)), PRICE),
@@ -195,6 +198,12 @@ def _at_the_edge() -> dict[str, Question]:
         "gram-unbalanced": LiftedGram(one, frames, radius, _unbalanced_scales((5, 55, 40))),
         "counts-lengths": Counts.priced(Shells(frames[0], (1.0, 12.0)), PRICE),  # which the question before left
     }
+
+
+def _of_columns() -> tuple[ColumnCells, ColumnCells]:
+    """Cells of both columns, with one for the value 0 alone, as quantiles count them."""
+    below = float(np.nextafter(0.0, -1.0))
+    return ColumnCells(0, (-5.0, below, 0.0, 5.0)), ColumnCells(1, (below, 0.0, 1.5))
 
 
 def _about_and_along() -> tuple[ComponentShells, ComponentShells]:

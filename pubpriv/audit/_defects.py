@@ -12,6 +12,7 @@ import numpy as np
 from pubpriv.audit._attacks import HALVES
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
@@ -193,6 +194,7 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
         ),
         "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
         "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),
+        "a column that the table has not": lambda m: _counts(m, m(ColumnCells, column=2, edges=(0.0,))),
         "one centre inside a refined partition": lambda m: _counts(
             m, _refined(m, _cells(m, _PLANE), _cells(m, _NARROW))
         ),
@@ -222,6 +224,7 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
         "a radius whose fourth power is no number": lambda m: _fourth(m, (_PLANE,), (1e90,)),
         "shells that do not rise": lambda m: _counts(m, _shells(m, 1.0, 3.0, 2.0)),
         "no shells": lambda m: _counts(m, _shells(m)),
+        "edges of a column that fall": lambda m: _counts(m, m(ColumnCells, column=0, edges=(1.0, 0.0))),
         "a shell of radius zero": lambda m: _counts(m, _shells(m, 0.0, 2.0)),
         "fewer inner partitions than groups": lambda m: _counts(m, _refined(m, _cells(m, _PLANE))),
         "fewer lists of grid cells than groups": lambda m: _counts(m, _grid(m, cells=(((0, 0),),))),

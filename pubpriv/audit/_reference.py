@@ -14,6 +14,7 @@ from itertools import permutations, product
 
 from pubpriv.data.balls import Balls
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
@@ -142,6 +143,12 @@ def _category(partition: ByCategory, x: Vector) -> int:
     return partition.values.index(word) if word in partition.values else -1
 
 
+def _column_cell(partition: ColumnCells, x: Vector) -> int:
+    """Count the edges below the record's cell of that column; one without a cell is in the last region."""
+    cell = x[partition.column]
+    return sum(edge < cell for edge in partition.edges) if math.isfinite(cell) else partition.n_regions - 1
+
+
 _HIGH, _LISTED = 10.0, 500.0
 """Where audited records begin to be in the north, and where words for them end (`neighbours.categories_of`)."""
 
@@ -157,6 +164,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     ComponentShells: _component_shell,
     GridCells: _grid_cell,
     ByCategory: _category,
+    ColumnCells: _column_cell,
 }
 
 

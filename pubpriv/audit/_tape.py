@@ -219,7 +219,7 @@ class _WatchedTable:
 class _WatchedChunk:
     def __init__(self, table: _WatchedTable, chunk: ArrayTable) -> None:
         self._table, self._chunk = table, chunk
-        self.by = chunk.by
+        self.by, self.n_records = chunk.by, chunk.n_records
 
     def blocks(self) -> Iterator[np.ndarray]:
         self._table.looks += 1

@@ -17,7 +17,7 @@ from pubpriv.data.questions.base import PARTITIONS, OverRegions, Question
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
 
-HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
+HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -5e-324, 0.0, -0.0)
 """Cells that are hard for floating-point arithmetic."""
 
 TRIED = 64

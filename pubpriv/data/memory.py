@@ -47,6 +47,11 @@ class Kept(Confined):
         return by
 
     @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return int(self.chunk.n_records)
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks."""
         return int(self.chunk.n_blocks)

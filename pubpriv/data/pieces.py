@@ -72,6 +72,11 @@ class Chunk:
     fills: tuple[Fill, ...] = field(default=(), repr=False)
 
     @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return self.piece.rows
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks."""
         return -(-self.piece.rows // self._length)

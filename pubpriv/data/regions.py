@@ -49,6 +49,8 @@ class View(Confined):
         block: (d, length).
         weights: (length,) how often each record counts, integers as floats; None: each counts once.
         codes: (length,) index of each record's category in the table's list, NaN for none; None: no groups.
+        records: number of records; what follows them pads the block. Padding has missing cells and weight 0, so only
+            a partition that counts missing cells needs it. None: all.
         kept: norms that scans of these records keep for later scans; None: nothing is kept.
         watch: is handed each product, for a trial of places; None: nobody looks.
     """
@@ -61,8 +63,10 @@ class View(Confined):
         codes: np.ndarray | None = None,
         kept: KeptNorms | None = None,
         watch: Callable[[np.ndarray], None] | None = None,
+        records: int | None = None,
     ) -> None:
         self.block = block
+        self.records = block.shape[1] if records is None else records
         self.weights = weights
         self.codes = codes
         self._kept = kept
@@ -80,6 +84,7 @@ class View(Confined):
         weights: np.ndarray | None = None,
         coded: bool = False,
         kept: KeptNorms | None = None,
+        records: int | None = None,
     ) -> Iterator["View"]:
         """Yield a view of each block. Views share their arrays, so each is valid until the next one.
 
@@ -88,17 +93,19 @@ class View(Confined):
             weights: weights of all records in order, without the padding, which weighs nothing.
             coded: whether the last row of each block contains category codes.
             kept: norms of the records of all blocks, in order.
+            records: number of records in all blocks; None: nothing is known of padding.
         """
         workspace, start = _Workspace(), 0
         for block in blocks:
-            own = None
+            own, length = None, block.shape[1]
             if weights is not None:
-                own = np.zeros(block.shape[1])
-                of_rows = weights[start : start + len(own)]
+                own = np.zeros(length)
+                of_rows = weights[start : start + length]
                 own[: len(of_rows)] = of_rows
-                start += len(own)
-            records, codes = (block[:-1], block[-1]) if coded else (block, None)
-            yield cls(records, workspace, own, codes, kept)
+            inside = None if records is None else min(length, records - start)
+            start += length
+            cells, codes = (block[:-1], block[-1]) if coded else (block, None)
+            yield cls(cells, workspace, own, codes, kept, records=inside)
             if kept is not None:
                 kept.next_block()
         if kept is not None:
@@ -113,7 +120,7 @@ class View(Confined):
 
         One such array fits in a processor's cache, those of ten components do not.
         """
-        view = View(self.block, self._workspace, self.weights, self.codes, self._kept, self._watch)
+        view = View(self.block, self._workspace, self.weights, self.codes, self._kept, self._watch, self.records)
         view._counts = True
         return view
 

@@ -82,7 +82,8 @@ def _scan_chunk(
         total = nothing_of(question)
         weights = None if weighing(question) is None else chunk.weights
         kept = chunk.norms() if isinstance(chunk, Kept) else None
-        for number_of_block, view in enumerate(View.of_each(blocks, weights, chunk.by is not None, kept)):
+        records = chunk.n_records if weights is None else None
+        for number_of_block, view in enumerate(View.of_each(blocks, weights, chunk.by is not None, kept, records)):
             if number_of_block == 0:
                 check_places(question, len(view.block))  # the door could only check its own machine
                 if digest is not None and trial_of(question, len(view.block)).digest != digest:

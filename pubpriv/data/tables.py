@@ -309,6 +309,11 @@ class ArrayTable:
             return np.ascontiguousarray(map_columns(self.rows.T.copy(), self.columns).T)
 
     @property
+    def n_records(self) -> int:
+        """Number of records of this slice."""
+        return len(self._own)
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks of this slice."""
         own = self._own

@@ -16,6 +16,7 @@ from pubpriv.audit._noise_law import _DRAWS, _answered, _at_scales, _Batches
 from pubpriv.audit._sensitivity import _searched
 from pubpriv.data import images
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
 from pubpriv.data.questions import (
     Bisection,
@@ -32,6 +33,7 @@ from pubpriv.data.questions import _bisection as questions_bisection
 from pubpriv.data.questions import _score as questions_score
 from pubpriv.data.questions import base as questions_base
 from pubpriv.data.questions.base import squared_weight
+from pubpriv.data.regions import View
 from pubpriv.privacy import noise
 from pubpriv.privacy.budgets import approx
 from pubpriv.privacy.noise import OperatingSystemNoise
@@ -113,6 +115,25 @@ def test_groups_that_lean_on_their_neighbours(monkeypatch):
 
     monkeypatch.setattr(ByCategory, "assign", assign)
     assert set(broken("gram-category", "sums-category")) == {"gram-category", "sums-category"}
+
+
+def test_one_column_paid_for_several(monkeypatch):
+    """Counts of several columns for the price of the counts of one."""
+    assert not broken("counts-column", "columns-joint")
+    monkeypatch.setattr(_counts, "_changed", lambda partitions: 2)
+    assert set(broken("counts-column", "columns-joint")) == {"columns-joint"}
+
+
+def test_cells_of_a_column_that_are_measured_from_the_other_rows(monkeypatch):
+    """Edges about the middle of the block, which a record moves: others then change their cells."""
+    real = ColumnCells.assign
+
+    def assign(partition, view):
+        moved = view.block - np.nanmean(np.where(np.isfinite(view.block), view.block, np.nan), axis=1, keepdims=True)
+        return real(partition, View(moved))
+
+    monkeypatch.setattr(ColumnCells, "assign", assign)
+    assert set(broken("counts-column", "columns-joint")) == {"counts-column", "columns-joint"}
 
 
 def test_one_step_of_a_bisection_paid(monkeypatch):

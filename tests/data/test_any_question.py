@@ -87,6 +87,12 @@ def shells(draw, d):
 
 
 @st.composite
+def column_cells(draw, d):
+    edges = sorted(set(draw(st.lists(st.floats(-4, 4), min_size=1, max_size=5))))
+    return {"type": "ColumnCells", "column": draw(st.integers(0, d - 1)), "edges": edges}
+
+
+@st.composite
 def pairs(draw, d):
     frame = draw(frames(d))
     return {"type": "PairBins", "frame": frame, "centers": draw(points(frame, 2))}
@@ -145,6 +151,7 @@ def regions(partition):
         "NearestPoint": lambda: len(set(partition["groups"])),
         "Cells": lambda: len(partition["frames"]),
         "Shells": lambda: len(partition["edges"]) + 1,
+        "ColumnCells": lambda: len(partition["edges"]) + 2,
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
         "GridCells": lambda: sum(map(len, partition["cells"])),
@@ -202,6 +209,7 @@ def of_rows(draw, d):
         | nearest(d)
         | cells(d)
         | shells(d)
+        | column_cells(d)
         | pairs(d)
         | balls(d)
         | component_shells(d)

@@ -18,6 +18,7 @@ import numpy as np
 from pubpriv.data._checks import integer, kind, kinds, size
 from pubpriv.data.balls import Balls
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
@@ -28,7 +29,7 @@ from pubpriv.errors import InvalidInput
 
 PARTITIONS = (
     *(Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells),
-    ByCategory,
+    *(ByCategory, ColumnCells),
 )
 """The closed list of partitions: each puts a record in one region at most, as the prices of questions require."""
 
