@@ -22,6 +22,7 @@ _HOMES = {
     "estimate_gaussian": "pubpriv.estimators.gaussian.driver",
     "estimate_mean": "pubpriv.estimators.mean.driver",
     "estimate_mixture": "pubpriv.estimators.mixture.driver",
+    "estimate_quantiles": "pubpriv.estimators.quantiles.driver",
     "load": "pubpriv.released.kinds",
     "parse_budget": "pubpriv.privacy.budgets",
 }
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pubpriv.estimators.mean.driver import estimate_mean
     from pubpriv.estimators.mixture.driver import estimate_mixture
     from pubpriv.estimators.mixture.scikit import PrivateGaussianMixture
+    from pubpriv.estimators.quantiles.driver import estimate_quantiles
     from pubpriv.ledger import Ledger
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
     from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate, load
@@ -54,6 +56,7 @@ __all__ = [
     "estimate_gaussian",
     "estimate_mean",
     "estimate_mixture",
+    "estimate_quantiles",
     "load",
     "parse_budget",
 ]

@@ -257,6 +257,23 @@ def _no_public(
     tell(found, as_json)
 
 
+@app.command("quantiles")
+def _quantiles(
+    laws: Annotated[str, typer.Option(help="Laws, with commas between them.")] = "all",
+    runs: Annotated[int, typer.Option(min=1, help="Draws of each row.")] = 200,
+    first_seed: FirstSeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure rank errors of five quantiles of a column, over those of the sample, and what intervals hold."""
+    from benchmarks.quantiles import bench
+
+    found = bench(runs, first_seed, laws=laws)
+    if not as_json:
+        title = "quantiles at 0.1, 0.25, 0.5, 0.75, 0.9: rank errors in sampling errors"
+        tell_rows(title, named(*found["rows"][0]), found["rows"])
+    tell(found, as_json)
+
+
 @app.command("figure1")
 def _figure1(
     runs: Annotated[int, typer.Option(min=4, help="Trials of each point.")] = 100,
