@@ -124,16 +124,16 @@ def _drawn(task: tuple[str, int, float, int, float, int]) -> dict[str, Any]:
     ranks, reach = np.sort(rows), _Z * np.sqrt(AT * (1 - AT) * n)
     ends = np.clip([np.floor(AT * n - reach) - 1, np.ceil(AT * n + reach)], 0, n - 1).astype(int)
     return {
-        "ours": _rank_errors(law, made.values[0]),
-        "sample": _rank_errors(law, ranks[np.ceil(AT * n).astype(int) - 1]),
+        "ours": rank_errors(law, made.values[0]),
+        "sample": rank_errors(law, ranks[np.ceil(AT * n).astype(int) - 1]),
         "held": _held(law, *made.intervals[0].T),
         "held_by_sample": _held(law, *ranks[ends]),
         "flagged": not made.converged,
     }
 
 
-def _rank_errors(law: ColumnLaw, values: np.ndarray) -> np.ndarray:
-    """Distances of the ranks from what each value holds of the law."""
+def rank_errors(law: ColumnLaw, values: np.ndarray) -> np.ndarray:
+    """Return the distances (5,) of the ranks from what each value holds of the law; 0 where it holds the rank."""
     low, high = law.below(values), law.up_to(values)
     return np.where(low > AT, low - AT, np.where(high < AT, AT - high, 0.0))
 

@@ -262,11 +262,13 @@ def _quantiles(
     laws: Annotated[str, typer.Option(help="Laws, with commas between them.")] = "all",
     runs: Annotated[int, typer.Option(min=1, help="Draws of each row.")] = 200,
     first_seed: FirstSeedOption = 0,
+    beside: Annotated[bool, typer.Option("--beside-opendp", help="Beside OpenDP's private quantile instead.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure rank errors of five quantiles of a column, over those of the sample, and what intervals hold."""
-    from benchmarks.quantiles import bench
+    from benchmarks import quantile_rivals, quantiles
 
+    bench = quantile_rivals.bench if beside else quantiles.bench
     found = bench(runs, first_seed, laws=laws)
     if not as_json:
         title = "quantiles at 0.1, 0.25, 0.5, 0.75, 0.9: rank errors in sampling errors"

@@ -28,3 +28,14 @@ def test_a_row_for_each_cell_of_a_law():
     assert found["rows"][0]["ratio"] > 0
     assert found["rows"][1]["ratio"] is None
     assert found["rows"][0]["predicted"] == pytest.approx(1.088, abs=0.001)
+
+
+def test_beside_opendp_the_same_rows_are_released():
+    """One draw of zeros, which candidates without zero cannot name."""
+    told = CliRunner().invoke(
+        app, ["bench", "quantiles", "--beside-opendp", "--laws", "zeros", "--runs", "1", "--json"]
+    )
+    assert told.exit_code == 0
+    (row,) = json.loads(told.stdout)["rows"]
+    assert row["ours"] < row["spaced"]
+    assert {"sample", "even", "spaced", "vague"} < set(row)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pubpriv.data.codec import public_value
 from pubpriv.estimators.quantiles._column import Column
 from pubpriv.estimators.quantiles._edges import distance_inside, value_at
@@ -74,6 +76,58 @@ def _end(public: PublicColumn, known: Pooled, rank: float, reach: float) -> floa
     at = rank + reach
     slack = math.copysign(_SLACK * distance_inside(public, known, at), reach)
     return value_at(public, known, at + slack)
+
+
+@public_value
+@dataclass(frozen=True)
+class Share:
+    """A share of the rows that have a column.
+
+    Attributes:
+        value: the estimate.
+        low, high: ends of its 95% interval, between 0 and 1.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def share_up_to(column: Column, value: float, widening: float = 1.0) -> Share:
+    """Estimate the share of rows at or below a value; for arguments see `read`.
+
+    The interval is Wilson's, with the variance of noise and of what is not known inside the cell beside that of
+    sampling: it is no empty one for values that few rows have, and never leaves 0 to 1.
+    """
+    known = column.known
+    cell = int(np.searchsorted(known.edges, value, side="left"))
+    before, after = known.ranks(cell)
+    rank = before + _share_inside(column, cell, value) * (after - before)
+    share, total = rank / known.total, known.total
+    sds = known.rank_sds(share)
+    noise = sds[cell] if rank == after and cell < len(sds) else sds[max(cell - 1, 0) : cell + 1].max()
+    grid = _INSIDE * min(rank - before, after - rank)
+    of_law, beside = (Z * widening) ** 2 / total, Z**2 * (noise**2 + grid**2) / total**2
+    middle, whole = share + of_law / 2, 1 + of_law
+    reach = math.sqrt(max(middle**2 - whole * (share**2 - beside), 0.0))
+    low, high = (middle - reach) / whole, (middle + reach) / whole
+    return Share(share, max(min(low, share), 0.0), min(max(high, share), 1.0))
+
+
+def _share_inside(column: Column, cell: int, value: float) -> float:
+    """Find the part of a cell's rows at or below a value in it, by halving."""
+    borders = column.known.borders(cell)
+    low, high = 0.0, 1.0
+    if value >= column.public.value(*borders, 1.0):
+        return 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if column.public.value(*borders, middle) <= value else (low, middle)
+    return low
+
+
+_HALVINGS = 30
+"""Halvings to find a share: to a millionth of a thousandth."""
 
 
 def is_vague(quantile: Quantile) -> bool:

@@ -1,5 +1,6 @@
 """Released quantiles, and the distribution of each column, from which any other rank is read for free."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.quantiles._column import Column
-from pubpriv.estimators.quantiles._reading import Quantile, read
+from pubpriv.estimators.quantiles._reading import Quantile, read, share_up_to
 from pubpriv.estimators.quantiles.plan import check_shares
 
 
@@ -79,6 +80,23 @@ class Quantiles:
             InvalidInput: no such column, or a share that is not between 0 and 1.
         """
         (found,) = read(self._of(column), check_shares((share,)), self._widening)
+        return found.value, found.low, found.high
+
+    def share_up_to(self, column: str, value: float) -> tuple[float, float, float]:
+        """Return the share of the rows at or below a value, and the ends of its 95% interval; it costs nothing.
+
+        The share above it is one minus this, with the ends exchanged. So it is the share of a yes/no column, at 0.
+
+        Raises:
+            InvalidInput: no such column, or a value that is no finite number.
+        """
+        try:
+            at = float(value)
+        except (TypeError, ValueError):
+            at = math.nan
+        if not math.isfinite(at):
+            raise InvalidInput(f"give a finite number of column {column}, not {value!r}")
+        found = share_up_to(self._of(column), at, self._widening)
         return found.value, found.low, found.high
 
     def distribution(self, column: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

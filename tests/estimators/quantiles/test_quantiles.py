@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import pubpriv as pp
 from pubpriv.audit._tape import Driver, record
@@ -220,3 +221,26 @@ def test_the_plan_costs_no_more_than_the_purse_and_predicts_the_error():
     assert plan.asks[3].price == Fraction(1, 2)
     assert ratio(1e9, D, 0.5, 0.5) == pytest.approx(1)
     assert ratio(1000, 1, 0.1, 0.5) > ratio(1000, 1, 0.5, 0.5) > 1
+
+
+def test_shares_of_yes_and_of_rare_values_hold_within_0_and_1():
+    """Of yes/no columns as common as half and as rare as 1 in 200, and of incomes above a threshold."""
+    shares, held, within = (0.005, 0.05, 0.5), [], []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        rows = np.column_stack([*(random.random(2000) < share for share in shares), random.lognormal(10, 1, 2000)])
+        curator = pp.Curator.simulation(rows, "zcdp:0.2", seed)
+        public = np.column_stack([*(random.random(200) < share for share in shares), random.lognormal(10, 1, 200)])
+        public[:4, :3] = np.array([[0, 0, 0], [1, 1, 1]] * 2)
+        found = pp.estimate_quantiles(public.astype(float), curator, (0.25, 0.5, 0.75))
+        above = [1 - np.array(found.share_up_to(f"x{j}", 0)) for j in range(3)]
+        above.append(1 - np.array(found.share_up_to("x3", np.exp(11))))
+        right = [*shares, stats.norm.sf(1)]
+        held.append([each[2] <= truth <= each[1] for each, truth in zip(above, right, strict=True)])
+        within.append([0 <= number <= 1 for each in above for number in each])
+    assert np.all(within)
+    assert np.mean(held, axis=0).min() >= 0.85
+    assert np.mean(held) >= 0.92
+    for value in ("a", float("inf"), None):
+        with pytest.raises(InvalidInput, match="finite number of column x0"):
+            found.share_up_to("x0", value)
