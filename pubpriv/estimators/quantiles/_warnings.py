@@ -19,8 +19,14 @@ _FAR = 20.0
 six widths errors are at most 1.2 times those of the sample, with thirty up to twice."""
 
 
-def flaws(name: str, found: Sequence[Quantile], public: PublicColumn) -> Iterator[str]:
+def flaws(name: str, found: Sequence[Quantile], column: Column, public: PublicColumn) -> Iterator[str]:
     """Yield what makes quantiles of a column no answer: they are mostly guesses."""
+    if column.known.total < SURELY * column.known.missing.sd + 1:
+        yield (
+            f"almost no row has a number in column {name}: it may be text, have decimal commas, or be empty; its "
+            "quantiles are those of noise"
+        )
+        return
     off = max(abs(each.value - np.quantile(public.rows, each.share)) for each in found) / public.scale
     if off > _FAR:
         yield (

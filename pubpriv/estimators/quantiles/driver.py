@@ -154,7 +154,7 @@ def _released(table: PublicTable, curator: Curator, shares: tuple[float, ...], r
     columns = _columns(public, size, rounds)
     found = [read(column, shares, size.widening) for column in columns]
     facts = list(zip(curator.columns, found, columns, public, strict=True))
-    wrong = [flaw for name, own, _, rows in facts for flaw in flaws(name, own, rows)]
+    wrong = [flaw for name, own, column, rows in facts for flaw in flaws(name, own, column, rows)]
     told = [note for name, own, column, rows in facts for note in notes(name, own, column, rows, size.rows)]
     return Quantiles(
         columns=curator.columns,

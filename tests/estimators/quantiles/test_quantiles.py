@@ -244,3 +244,32 @@ def test_shares_of_yes_and_of_rare_values_hold_within_0_and_1():
     for value in ("a", float("inf"), None):
         with pytest.raises(InvalidInput, match="finite number of column x0"):
             found.share_up_to("x0", value)
+
+
+NORMAL = np.random.default_rng(11).normal(50, 10, 1000)
+FEW = np.random.default_rng(12).normal(50, 10, 40)
+ODD = {
+    "one private value": (np.full(1000, 7.0), FEW, 7.0, "too little is known"),
+    "no private value": (np.full(1000, np.nan), FEW, None, "almost no row has a number"),
+    "half infinite": (np.where(np.arange(1000) % 2, np.inf, NORMAL), FEW, 50.0, ""),
+    "one public value": (NORMAL, np.full(40, 50.0), 50.0, "tell nothing of its rows"),
+    "huge private values": (NORMAL * 1e300, FEW, 50e300, "tell nothing of its rows"),
+    "negative": (-np.exp(NORMAL / 5), -np.exp(FEW / 5), -np.exp(10), ""),
+    "private whole numbers": (np.rint(NORMAL), FEW, 50.0, ""),
+    "public whole numbers": (NORMAL, np.rint(FEW.repeat(3)), 50.0, ""),
+    "values far from zero": (1e15 + np.rint(NORMAL), 1e15 + np.rint(FEW), 1e15 + 50, ""),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_columns_are_answered_or_flagged(name):
+    """Without a warning of arithmetic; values rise, and further ranks and shares can be read."""
+    rows, public, middle, flaw = ODD[name]
+    found = pp.estimate_quantiles(public[:, None], pp.Curator.simulation(rows[:, None], "zcdp:2", 1))
+    assert np.isfinite(found.values).all()
+    assert (np.diff(found.values) >= 0).all()
+    assert found.converged == (not flaw)
+    assert flaw in " ".join(found.warnings)
+    if middle is not None:
+        assert found.quantile("x0", 0.5)[0] == pytest.approx(middle, rel=0.2)
+        assert abs(found.share_up_to("x0", middle * 3)[0] - found.share_up_to("x0", middle / 3)[0]) > 0.3
