@@ -110,8 +110,7 @@ def demo(
     note(f"{rows}, {len(example.public)} public ones; unit: {example.unit}")
     common = str(private), str(public), example.columns, example.budget, example.dataset, url, _RELEASE_ID
     job = Job.of(MIXTURE, *common, n_components=example.components)
-    admit(job)
-    estimate = run(job, flown=not plain)
+    estimate = run(job, admit(job), flown=not plain)
     assert isinstance(estimate, MixtureEstimate)
     model = folder / f"model-{example.title}.json"
     estimate.save(model)

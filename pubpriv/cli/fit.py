@@ -27,7 +27,7 @@ from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS, Estimator
 
 if TYPE_CHECKING:
-    from pubpriv.estimators.jobs import Job
+    from pubpriv.estimators.jobs import Checked, Job
     from pubpriv.released.estimate import Estimate
 
 _NOT_CONVERGED = 4
@@ -186,10 +186,10 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
     for written in (out_, None if root is None else root / "models"):
         if written is not None:
             _check_outside(written, job)
-    admit(job)
+    checked = admit(job)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
     try:
-        estimate = run(job, flown, verbosity)
+        estimate = run(job, checked, flown, verbosity)
     except KeyboardInterrupt:
         note(f"to resume, run the same command with --release-id {job.release_id}")
         raise
@@ -222,39 +222,38 @@ def _through_prefect(plain: bool, prefect: bool) -> bool:
     return flown
 
 
-def admit(job: "Job") -> None:
-    """Refuse a job that cannot run, before anything is spent or a server is started; the run checks everything again.
+def admit(job: "Job") -> "Checked":
+    """Return a job that can run, with its open tables, or refuse it before anything is spent or a server is started.
 
     Raises:
-        PubPrivError: see `Job.admit` and `Job.check`.
+        PubPrivError: see `Job.check`.
     """
-    for line in job.admit():
-        note(line)
-    checked = job.check()
+    checked = job.check(note)
     show_contents(checked.contents)
     for line in checked.advice:
         note(f"warning: {line}")
+    return checked
 
 
-def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
-    """Run a job, through Prefect if `flown`, and return its estimate."""
+def run(job: "Job", checked: "Checked", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
+    """Run a job that was admitted, and return its estimate; a flow (`flown`) admits it and opens its tables itself."""
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
     with following(verbosity, job):
         log_event("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
         with contents_shown():
-            estimate = _estimate(job, flown)
+            estimate = _estimate(job, checked, flown)
         privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
         facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
         log_event("run_finished", **run_of, **facts, warnings=warnings)
     return estimate
 
 
-def _estimate(job: "Job", flown: bool) -> "Estimate":
+def _estimate(job: "Job", checked: "Checked", flown: bool) -> "Estimate":
     from pubpriv.estimators.jobs import run_job
 
     if not flown:
         # opening a table checks everything in its schema (`tests/schemas/test_plain.py`), so pandera is not needed
-        estimate = run_job(job)
+        estimate = run_job(job, checked=checked)
         _store(estimate, job)
         return estimate
     from pubpriv.flows.runtime import running

@@ -274,8 +274,29 @@ def _items(part: str) -> list[str]:
 # --- files behind a name
 
 
-def local_files(name: str) -> list[str]:
-    """Return real paths of the files of a local name: itself, or the tables' files in a folder or glob, sorted by name.
+@dataclass(frozen=True)
+class Listing:
+    """What a name of a table means, from one look at its folder.
+
+    Attributes:
+        files: real paths or URLs of the table's files, sorted by name.
+        below: paths of everything in the folder, in parts; an empty last part stands for the content of a folder; ():
+            the name is that of a file.
+        pattern: parts of the glob; empty: all of the folder.
+    """
+
+    files: list[str]
+    below: Sequence[Sequence[str]] = ()
+    pattern: Sequence[str] = ()
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not read because of its name; see `left_out`."""
+        return left_out(self.below, self.pattern)
+
+
+def local_listing(name: str) -> Listing:
+    """List the files of a local name: itself, or the tables' files in a folder or glob.
 
     Raises:
         FileNotFoundError: nothing has this name.
@@ -288,7 +309,7 @@ def local_files(name: str) -> list[str]:
     if stat.S_ISREG(found.st_mode) and not pattern:
         file = os.path.realpath(root)
         refuse_logged(name, [], [file], OnDisk())
-        return [file]
+        return Listing([file])
     if not stat.S_ISDIR(found.st_mode):
         raise InvalidInput(f"{root} is neither a file nor a folder, so it holds no table")
     folders = list(_folders(root))
@@ -306,13 +327,7 @@ def local_files(name: str) -> list[str]:
                 "its rows would count twice. "
                 "Take one of the two away, or name the files by a glob that leaves it out"
             )
-    return real
-
-
-def left_out_locally(name: str) -> list[str]:
-    """Return what is not read of a local name; see `left_out`."""
-    root, pattern = root_and_pattern(name)
-    return left_out((path for each in _folders(root) for path in (*each.paths, *each.skipped_paths)), pattern)
+    return Listing(real, [path for each in folders for path in (*each.paths, *each.skipped_paths)], pattern)
 
 
 def left_out(paths: Iterable[Sequence[str]], pattern: Sequence[str]) -> list[str]:

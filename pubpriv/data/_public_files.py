@@ -6,7 +6,7 @@ from typing import Any
 
 from pubpriv.common.tables import advice_on, is_called_a_table, is_url, kind_of, left_out_in_words
 from pubpriv.data.formats.parquet import read_all
-from pubpriv.data.stores import files_left_out, public_files, read_public
+from pubpriv.data.stores import public_listing, read_public
 from pubpriv.errors import FilesNotRead, InvalidInput, PubPrivError, Unavailable
 
 
@@ -40,10 +40,10 @@ def public_files_of(name: str) -> list[PublicFile]:
     """
     refused: PubPrivError
     try:
-        files = public_files(name)
-        if files != [name] and (skipped := left_out_in_words(name, files_left_out(name))):
+        listed = public_listing(name)
+        if listed.files != [name] and (skipped := left_out_in_words(name, listed.left_out)):
             warnings.warn(skipped, FilesNotRead, stacklevel=6)
-        return [PublicFile(file, read_public(file)) for file in files]
+        return [PublicFile(file, read_public(file)) for file in listed.files]
     except (InvalidInput, FilesNotRead):  # a program may make exceptions of warnings
         raise
     except FileNotFoundError:

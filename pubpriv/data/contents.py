@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pubpriv.common.lake_names import LakeName
 from pubpriv.common.tables import ENDS, is_in_memory, left_out_in_words, root_and_pattern
-from pubpriv.data.pieces import files_of, left_out_of
+from pubpriv.data.pieces import listing_of
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import FilesNotRead
 
@@ -41,7 +41,8 @@ class Contents:
             return cls()
         if LakeName.of(table.uri) is not None:
             return cls()  # its log says which files are read, and the name which version
-        files = files_of(table.uri)
+        listed = listing_of(table.uri)
+        files = listed.files
         root, pattern = root_and_pattern(table.uri)
         if not pattern and files == [root]:
             return cls()
@@ -53,9 +54,7 @@ class Contents:
             )
         rows = "" if table.n_rows is None else f" and {table.n_rows:,} rows"
         files_read = "1 file" if len(files) == 1 else f"{len(files):,} files"
-        return cls(
-            f"the table {table.uri} has {files_read}{rows}", left_out_in_words(table.uri, left_out_of(table.uri))
-        )
+        return cls(f"the table {table.uri} has {files_read}{rows}", left_out_in_words(table.uri, listed.left_out))
 
     def warn(self, stacklevel: int = 1) -> None:
         """Warn of what is not read; where that is private, whatever there is, of what is.

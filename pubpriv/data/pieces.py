@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pubpriv.common.lake_names import LakeName, location_of
-from pubpriv.common.tables import advice_on, is_called_a_table, is_in_memory, is_url, kind_of, without_values
+from pubpriv.common.tables import Listing, advice_on, is_called_a_table, is_in_memory, is_url, kind_of, without_values
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
@@ -23,7 +23,7 @@ from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.lakes import Fill, LakeFile, LakeVersion, filled, version_of
 from pubpriv.data.persons import id_kind, keys_of
-from pubpriv.data.stores import files_left_out, list_files
+from pubpriv.data.stores import listing
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 _T = TypeVar("_T")
@@ -162,12 +162,12 @@ def is_delimited(where: str) -> bool:
         Unavailable: the storage does not answer.
     """
     in_files = not is_in_memory(where) and LakeName.of(where) is None
-    return in_files and kind_of(files_of(where)[0]) == "CSV"
+    return in_files and kind_of(listing_of(where).files[0]) == "CSV"
 
 
-def files_of(where: str) -> list[str]:
-    """Files of a private table that is in files."""
-    return _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a table")
+def listing_of(where: str) -> Listing:
+    """List the files of a private table that is in files."""
+    return _attempt(lambda: listing(where), where, f"{where} cannot be listed as a table")
 
 
 def opened_version(where: str) -> LakeVersion | None:
@@ -183,11 +183,6 @@ def opened_version(where: str) -> LakeVersion | None:
         f"{where} cannot be read as a version of a table: there is none, or its log is damaged, or newer than the "
         "library",
     )
-
-
-def left_out_of(where: str) -> list[str]:
-    """Return what the folder or glob of a private table has and is not read; raises as `files_of` does."""
-    return _attempt(lambda: files_left_out(where), where, f"{where} cannot be listed as a table")
 
 
 def footers(
@@ -220,7 +215,7 @@ def footers(
     if version is not None and not version.files:
         whole = Look(version.schema, ())
         return [_footer_of(whole, where, where, columns, person, by, dates)]
-    listed = files_of(where) if version is None else version.files
+    listed = listing_of(where).files if version is None else version.files
     if not is_url(location_of(where)) or len(listed) == 1:
         found = [_footer(each, where, columns, person, by, dates) for each in listed]
     else:

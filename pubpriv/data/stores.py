@@ -17,15 +17,14 @@ from typing import Any
 from pubpriv.common.lake_names import LakeName
 from pubpriv.common.table_logs import OnDisk, refuse_logged
 from pubpriv.common.tables import (
+    Listing,
     canonical,
     compression_of,
     is_hidden,
     is_url,
     is_web,
     kind_of,
-    left_out,
-    left_out_locally,
-    local_files,
+    local_listing,
     of_one_kind,
     reached,
     root_and_pattern,
@@ -76,8 +75,8 @@ def _store(scheme: str, authority: str) -> tuple[Any, str]:
     return pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(made)), root.rstrip("/") + "/"
 
 
-def list_files(uri: str) -> list[str]:
-    """Return the files of a canonical `uri`: itself, or the tables' files in a folder or glob, sorted by name.
+def listing(uri: str) -> Listing:
+    """List the files of a canonical `uri`: itself, or the tables' files in a folder or glob, sorted by name.
 
     Raises:
         FileNotFoundError: nothing has this name.
@@ -91,12 +90,12 @@ def list_files(uri: str) -> list[str]:
             "file of their own, or hand over the table that the format's own library opened"
         )
     if not is_url(uri):
-        return local_files(uri)
+        return local_listing(uri)
     root, pattern = root_and_pattern(uri)
     every = _listed(root)
     if every is None:
         refuse_logged(uri, [], [root], _Folders())
-        return [root]
+        return Listing([root])
     root = root.rstrip("/")
     below = sorted(name for name in every if wanted(name.split("/"), pattern))
     found = [f"{root}/{name}" for name in below]
@@ -104,7 +103,7 @@ def list_files(uri: str) -> list[str]:
     entered = [f"{root}/{folder}" for folder in folders if reached(folder.split("/"), pattern)]
     refuse_logged(uri, [root, *entered], found, _Folders(root, every))
     of_one_kind(below, uri)
-    return found
+    return Listing(found, [name.split("/") for name in every], pattern)
 
 
 def names_in(folder: str) -> Collection[str]:
@@ -114,14 +113,6 @@ def names_in(folder: str) -> Collection[str]:
         OSError: its store does not answer.
     """
     return _Folders().names(folder) if is_url(folder) else OnDisk().names(folder)
-
-
-def files_left_out(uri: str) -> list[str]:
-    """Return what a canonical `uri` of a folder or glob has, and is not read; see `common.tables.left_out`."""
-    if not is_url(uri):
-        return left_out_locally(uri)
-    root, pattern = root_and_pattern(uri)
-    return left_out((name.split("/") for name in _listed(root) or ()), pattern)
 
 
 def _listed(root: str) -> list[str] | None:
@@ -226,12 +217,12 @@ def _unless_denied(ask: Callable[[], list[Any]]) -> list[Any]:
         raise
 
 
-def public_files(uri: str) -> list[str]:
-    """Return the files of a public table; see `list_files`.
+def public_listing(uri: str) -> Listing:
+    """List the files of a public table; see `listing`.
 
     A CSV file on a web server is fetched without being looked for first: many servers answer nothing else.
     """
-    return [uri] if is_web(uri) and kind_of(uri) == "CSV" else list_files(uri)
+    return Listing([uri]) if is_web(uri) and kind_of(uri) == "CSV" else listing(uri)
 
 
 def read_public(uri: str) -> bytes:
@@ -254,7 +245,7 @@ def content_hash(path: str) -> str:
     """
     digest = hashlib.sha256()
     try:
-        for file in public_files(canonical(path)):
+        for file in public_listing(canonical(path)).files:
             content = read_public(file) if is_url(file) else Path(file).read_bytes()
             digest.update(file.encode() + b"\0" + hashlib.sha256(content).digest())
     except (OSError, InvalidInput):

@@ -1,6 +1,7 @@
 """A run from files to a released estimate: what all estimators share, with or without an orchestrator."""
 
 import os
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -138,42 +139,71 @@ class Job:
         """Run the estimator inside an open run."""
         return self.estimator.driver(self.settings, public, curator, runner)
 
-    def admit(self) -> tuple[str, ...]:
-        """Refuse tables that are not what the job says they are. No table is opened, and nothing of it is kept.
+    def check(self, tell: Callable[[str], None] = lambda _: None) -> "Checked":
+        """Check all of the input, and whether the budget has room for the run.
 
-        Returns:
-            Warnings to show before anything is read.
+        First the tables' names are compared with the ledger: a file that is, or could be, one of a private table is not
+        opened as a public one.
+
+        Args:
+            tell: is given warnings about these names, before any table is opened.
 
         Raises:
-            InvalidInput: an unknown ledger or dataset, or public files that are, or could be, files of a private table.
-            SpecMismatch: a private table that the dataset does not declare.
+            PubPrivError: as `run_job` does, before anything is spent.
         """
+        budget, steps = parse_budget(self.budget), list[_Done]()
         with Ledger.open(self.ledger, create=False) as ledger:
-            return _admitted(self, ledger)
-
-    def check(self, validation: Validation | None = None) -> "Checked":
-        """Check all of the input, and whether the budget has room for the run. Raises as `run_job` does."""
-        budget = parse_budget(self.budget)
-        with Ledger.open(self.ledger, create=False) as ledger:
-            _admitted(self, ledger)
-            public, private = _ingested(self, validation, plain, budget, ledger)
+            for line in _admitted(self, ledger):
+                tell(line)
+            public, private = _ingested(self, None, _recording(steps), budget, ledger, _unhashed)
             if not ledger.fitting_in(self.dataset, budget, self.rows_of):
                 # refuses a new run and says what would fit; a run that already holds its budget goes on
                 ledger.run(self.dataset, self.release_id).open(budget, self.rows_of)
-        return Checked(Contents.of(private), self.advice(public))
+        return Checked(Contents.of(private), self.advice(public), public, private, tuple(steps))
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A step that was run, and its result."""
+
+    step: Step[..., Any]
+    result: Any
+
+
+def _recording(steps: list[_Done]) -> Runner:
+    """Return a runner that runs steps in this process, and adds them to a list."""
+
+    def run(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
+        made = plain(step, place, *args, **kwargs)
+        steps.append(_Done(step, made))
+        return made
+
+    return run
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What to show of a job that may run, before anything is spent.
+    """A job that may run: what to show before anything is spent, and the open tables, for the run in this process.
 
     Attributes:
         contents: what the private table has.
         advice: warnings about public rows that are usable but not good.
+        public: the public rows.
+        private: the private table.
+        steps: steps that opened them.
     """
 
     contents: Contents
     advice: tuple[str, ...]
+    public: PublicTable
+    private: PrivateTable
+    steps: tuple[_Done, ...] = ()
+
+    def shown(self, runner: Runner) -> tuple[PublicTable, PrivateTable]:
+        """Return both tables, after their steps were shown to whoever follows the run."""
+        for each in self.steps:
+            runner(each.step.done(each.result), Place())
+        return self.public, self.private
 
 
 def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
@@ -208,7 +238,11 @@ def _check_period(job: Job, terms: PeriodTerms | None) -> None:
 
 
 def run_job(
-    job: Job, validation: Validation | None = None, runner: Runner = plain, executor: Executor | None = None
+    job: Job,
+    validation: Validation | None = None,
+    runner: Runner = plain,
+    executor: Executor | None = None,
+    checked: Checked | None = None,
 ) -> Estimate:
     """Admit, ingest and check the tables, hold the budget, estimate, and close the run.
 
@@ -220,17 +254,24 @@ def run_job(
         validation: checks of its tables; None: only those that the estimate needs.
         runner: runs the steps.
         executor: scans the blocks; default: the job's cluster, or threads.
+        checked: this job as `Job.check` returned it in this process: no table is admitted or opened again. The door
+            compares both tables with the ledger all the same, when the run is opened and when its method begins.
 
     Raises:
         PubPrivError: see `Curator` and the estimator.
     """
     budget = parse_budget(job.budget)
     executor = executor or _cluster(job)
+    # an orchestrator keeps results, and must see that a file was replaced
+    hashed = _unhashed if runner is plain else stores.content_hash
     watch = watcher.get()
     runner = watch(runner) if watch else runner
     with Ledger.open(job.ledger, create=False) as ledger:
-        _admitted(job, ledger)
-        public, private = _ingested(job, validation, runner, budget, ledger)
+        if checked is None:
+            _admitted(job, ledger)
+            public, private = _ingested(job, validation, runner, budget, ledger, hashed)
+        else:
+            public, private = checked.shown(runner)
         run = job.release_id, executor, job.rows_per_person
         with Curator(private, ledger, job.dataset, budget, *run) as curator:
             return job.estimate(public, curator, runner)
@@ -251,15 +292,24 @@ def _cluster_address(job: Job) -> str | None:
     return job.dask or os.environ.get(cluster.Cluster.variable) or None
 
 
+_Hash = Callable[[str], str]
+"""Hashes the content of a public file, by its name."""
+
+
+def _unhashed(_: str) -> str:
+    """Hash nothing, where no result of a step is kept: the file would be read twice."""
+    return ""
+
+
 def _ingested(
-    job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
+    job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger, hashed: _Hash
 ) -> tuple[PublicTable, PrivateTable]:
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
     check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
     beside = ids if job.by is None else (*ids, named_source(job.by))
-    public = job.checked(_public(job, validation, runner, tuple(map(text_of, beside))))
-    by = _groups(job, runner)
+    public = job.checked(_public(job, validation, runner, tuple(map(text_of, beside)), hashed))
+    by = _groups(job, runner, hashed)
     dated = "" if periods is None else text_of(periods.column), job.rows_of or ""
     # as the user wrote them: an expression that is also the name of a column is refused
     named = job.columns or public.columns, job.columns is None, tuple(map(text_of, ids)), by, *dated
@@ -275,7 +325,7 @@ def _ingested(
     return public, private
 
 
-def _groups(job: Job, runner: Runner) -> ByCategory | None:
+def _groups(job: Job, runner: Runner, hashed: _Hash) -> ByCategory | None:
     """Groups as declared, or as found in the public rows; never as found in the private table.
 
     Raises:
@@ -288,11 +338,13 @@ def _groups(job: Job, runner: Runner) -> ByCategory | None:
         return ByCategory(job.by, values)
     if job.public is None:
         raise InvalidInput("without public rows, name the groups: --by-values A,B")
-    found: ByCategory = runner(_ingest_groups, Place(), job.public, stores.content_hash(job.public), job.by)
+    found: ByCategory = runner(_ingest_groups, Place(), job.public, hashed(job.public), job.by)
     return found
 
 
-def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...]) -> PublicTable:
+def _public(
+    job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...], hashed: _Hash
+) -> PublicTable:
     """The public rows of a job, validated and without the texts `ids`, columns of ids and groups; or no rows.
 
     Raises:
@@ -304,7 +356,7 @@ def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[
         if job.columns is None:
             raise InvalidInput("without public rows, name the columns: --columns A,B")
         return PublicTable.none(job.columns)
-    rows: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
+    rows: PublicTable = runner(_ingest_public, Place(), job.public, hashed(job.public), job.columns)
     if job.columns is None and {*ids} & {*rows.columns}:
         rows = rows.select([name for name in rows.columns if name not in ids])
     rows = rows if validation is None else runner(validation.public, Place(), rows)
@@ -364,7 +416,7 @@ def _refuse_shared(private: str, *public: str) -> None:
 
 @step(title="ingest public table")
 def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> PublicTable:
-    """Read the public rows in `path`; `content` is the file's hash, so that no outdated cached result is used."""
+    """Read the public rows in `path`; `content` is the file's hash where results are kept, so that none is outdated."""
     del content
     return PublicTable.open(path, columns)
 

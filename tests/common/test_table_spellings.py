@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pubpriv.common.tables import canonical, local_files, overlap, sharing
+from pubpriv.common.tables import canonical, local_listing, overlap, sharing
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
@@ -218,7 +218,7 @@ def test_a_folder_that_may_not_be_listed_hides_none_of_its_files(place, monkeypa
     assert sharing(ours)(f"{place}/T")
     assert sharing(f"{place}/T")(f"{place}/H")
     with pytest.raises(PermissionError):
-        local_files(f"{place}/A")
+        local_listing(f"{place}/A")
 
 
 def test_public_folders_are_read_as_they_are_compared(tmp_path):
