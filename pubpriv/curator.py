@@ -19,14 +19,22 @@ from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import to_json
 from pubpriv.data.confined import Confined
 from pubpriv.data.contents import Contents
+from pubpriv.data.looks import Looks
 from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.placement import check_places, check_shape
-from pubpriv.data.questions.base import Question, check_totals
+from pubpriv.data.questions.base import Question, Totals, check_totals
 from pubpriv.data.questions.radial import draws_of
 from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
-from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
-from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch, without_trace
+from pubpriv.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    NoAnswer,
+    PubPrivError,
+    RunClosed,
+    SpecMismatch,
+    without_trace,
+)
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
 from pubpriv.ledger.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 from pubpriv.privacy.ahead import DrawnAhead, expect_draws, giving_way, stop_drawing
@@ -202,6 +210,7 @@ class Curator(Confined):
         self._table, self._run, self._noise, self._executor = table, run, noise, executor
         self._unit = unit_of(table, run, *unit)
         self._source = self._unit.source(remembered=executor is None, shared=True)
+        self._looks = Looks.of_run(run.name)
 
     @property
     def size(self) -> Size:
@@ -299,6 +308,24 @@ class Curator(Confined):
         """Announce questions that are likely to follow, so that their noise is drawn meanwhile."""
         expect_draws(self._noise, (draw for question in questions for draw in draws_of(self._as_asked(question))))
 
+    def foresee(self, *questions: Question) -> None:
+        """Announce questions that are likely to follow the next one, so that one pass over the rows sums them, too.
+
+        Their totals stay inside the door until `release` asks for them, charges them and draws their noise, as it
+        always does; what is not asked is thrown away. Everything that is published, and the order of it, is as
+        without this. `data.looks` proves that privacy is, too.
+
+        Args:
+            questions: as they will be asked, except for the rank of a `Bisection`, which may be another. They replace
+                those foreseen before. One that is not asked after all costs the pass some time.
+        """
+        self._looks.foresee([self._as_asked(question) for question in questions])
+
+    @property
+    def passes(self) -> int:
+        """Number of passes over the private rows that this run made in this process; public, as questions are."""
+        return self._looks.passes
+
     def release(self, question: Question, label: str) -> Answer:
         """Ask one question of the private rows, once, and return its published answer.
 
@@ -312,8 +339,9 @@ class Curator(Confined):
             Unavailable: also after the charge, if table or cluster are out of reach; see `failure_of_scan`.
 
         Privacy: a Gaussian mechanism at `question.squared_distance`, except for failures that its event states; in a
-        pure run a radial mechanism (`Radial`), and for a `Selection` a pure one. It is charged before rows are opened,
-        the charge stays, and at most one answer is ever published for it.
+        pure run a radial mechanism (`Radial`), and for a `Selection` a pure one. It is charged before rows are opened
+        for it, or before its totals are used if an earlier pass summed them (`foresee`); the charge stays, and at most
+        one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers, after checking that it fits the table
         question = self._as_asked(question)
@@ -322,7 +350,8 @@ class Curator(Confined):
         stands = self._run.find(label)
         if stands is None or stands.answer is None:
             self._try(question)
-            self._table.chunks()  # nothing is spent unless the table exists and has n rows
+            if not self._looks.has(question):
+                self._unit.check_table()  # nothing is spent unless the table exists and has n rows
             # 4 charge: committed before rows are read; a charge without an answer returns its stored question
             stands = self._run.charge(label, to_json(question), event)
             if stands.others:  # perhaps another copy of this process asks, with a copy of the draws that wait
@@ -346,13 +375,25 @@ class Curator(Confined):
         """Noisy integers of one question. A failure in here reveals only what can be seen from outside."""
         try:
             with drawn_beside(self._noise, label, draws_of(question)) as draw, giving_way(self._noise, self._executor):
-                totals = scan(self._source(question), question, self._executor, not self._noise.private)
+                totals = self._totals(question)
                 check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)
             return {name: values.tolist() for name, values in noisy.items()}
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
         raise failure_of_scan(self._table, self._executor)
+
+    def _totals(self, question: Question) -> Totals:
+        """Exact totals, of a pass over the rows that this question needs, or of an earlier one."""
+        return self._looks.totals(question, self._source, self._fits, self._executor, not self._noise.private)
+
+    def _fits(self, question: Question) -> bool:
+        """Whether a foreseen question could be asked now; if not, it says so itself when it is."""
+        try:
+            self._try(question)
+        except PubPrivError:
+            return False
+        return True
 
     def _try(self, question: Question) -> None:
         """Check that totals have room for a question, and that it fails on no record; InvalidInput if not."""
@@ -386,6 +427,7 @@ class Curator(Confined):
     def close(self, reason: str = "finished") -> None:
         """End the run: the rest of its hold returns to the dataset; answers can still be replayed."""
         self._source = self._unit.source(remembered=False)
+        self._looks.forget()
         stop_drawing(self._noise)
         self._run.close(reason)
 

@@ -2,8 +2,10 @@
 
 import pickle
 import traceback
+from dataclasses import replace
 from fractions import Fraction
 from threading import current_thread
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,7 @@ import sqlalchemy as sa
 
 import pubpriv as pp
 from pubpriv import curator as door
+from pubpriv.data import looks
 from pubpriv.data import scan as scanning
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, ClippedSums, Counts, JointCounts, LiftedGram
@@ -100,7 +103,7 @@ def test_a_replay_is_the_same_answer_at_no_cost(curator, monkeypatch):
     """The same label gives identical values without opening the table, even for another question."""
     first = curator.release(COUNTS, "counts")
     before = curator.statement()
-    monkeypatch.setattr(door, "scan", _must_not_run)
+    monkeypatch.setattr(looks, "scan_together", _must_not_run)
     monkeypatch.setattr(type(curator._table), "chunks", _must_not_run)
     for question in (COUNTS, Counts.priced(Everything(), TENTH)):
         again = curator.release(question, "counts")
@@ -226,7 +229,7 @@ def test_simulated_columns_are_named_and_mapped():
     assert curator.columns == ("log1p(a)", "b")
     frame = Frame.of(np.zeros(2))
     sharp = ClippedSums(Everything(), (frame,), (8.0,), 1)
-    found = sharp.values({"sum": SUM_FACTOR * door.scan(curator._table, sharp)["sum"]})["sum"]
+    found = sharp.values({"sum": SUM_FACTOR * scanning.scan(curator._table, sharp)["sum"]})["sum"]
     assert np.allclose(found, [np.log1p(1.0), 2.0], atol=1e-3)
     assert simulate().columns == ("x0", "x1")
 
@@ -277,8 +280,8 @@ def test_the_charge_is_committed_before_the_scan(table, ledger, tmp_path, monkey
             seen.append((charge.label, charge.answered, spent(other)))
         return real(*args)
 
-    real = door.scan
-    monkeypatch.setattr(door, "scan", looking)
+    real = looks.scan_together
+    monkeypatch.setattr(looks, "scan_together", looking)
     run(table, ledger).release(COUNTS, "counts")
     assert seen == [("counts", False, pytest.approx(0.1, rel=1e-5))]
     (charge,) = ledger.run("visits", "r1").bill().charges
@@ -296,7 +299,7 @@ def test_a_failure_behind_the_door_has_one_text(place, cause, table, ledger, mon
 
     with monkeypatch.context() as broken:
         if place == "scan":
-            broken.setattr(door, "scan", fail)
+            broken.setattr(looks, "scan_together", fail)
         else:
             broken.setattr(type(curator._noise), "draw", fail)
         with pytest.raises(PrivateStepFailed) as caught:
@@ -327,7 +330,7 @@ def test_an_interrupt_is_not_swallowed(table, ledger, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(door, "scan", interrupted)
+        broken.setattr(looks, "scan_together", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(table, ledger).release(COUNTS, "counts")
     paid = spent(ledger)
@@ -591,3 +594,115 @@ def test_what_saw_totals_leaves_no_variable_on_what_it_raises():
         without_trace(unlucky)
     assert (raised.value.__cause__, raised.value.__context__) == (None, None)
     assert "unlucky" not in [frame.f_code.co_name for frame, _ in traceback.walk_tb(raised.value.__traceback__)]
+
+
+# -- several questions in one pass ------------------------------------------------------------------------------
+
+MEDIAN = Bisection(Frame.of(np.zeros(1)), 0.1, 100.0, 6, 51.0, 1 << 30, logarithmic=True)
+
+
+def passes_of(monkeypatch):
+    """A list that grows by the number of questions of each pass over the rows."""
+    made, real = [], looks.scan_together
+
+    def counted(table, questions, *rest):
+        made.append(len(questions))
+        return real(table, questions, *rest)
+
+    monkeypatch.setattr(looks, "scan_together", counted)
+    return made
+
+
+def test_questions_that_were_foreseen_share_a_pass_and_change_nothing_else(table, ledger, monkeypatch):
+    """The ledger has the records of a run that foresaw nothing: the same charges and answers, in that order."""
+    made = passes_of(monkeypatch)
+
+    def records(name, *foreseen):
+        with run(table, ledger, release_id=name) as curator:
+            curator.foresee(*foreseen)
+            for label, question in (("count", COUNTS), ("median", replace(MEDIAN, rank=40.0))):
+                curator.release(question, label)
+            assert curator.passes == len(made) or not foreseen
+        kept = ("label", "question", "event", "price_run")
+        own = [record for record in ledger.records("visits") if record.release_id == name]
+        facts = [(record.kind, {key: record.facts().get(key) for key in kept}) for record in own]
+        return facts, spent(ledger)
+
+    shared, paid = records("r1", MEDIAN)
+    assert made == [2]
+    apart, twice = records("r2")
+    assert made == [2, 1, 1]
+    assert shared == apart
+    assert twice == pytest.approx(2 * paid)
+
+
+def test_what_was_foreseen_is_answered_as_without(monkeypatch):
+    """A simulation's answers, whose noise follows from seed and label, have the same bits."""
+
+    def answers(*foreseen):
+        curator = pp.Curator.simulation(np.arange(200.0)[:, None], HALF, seed=3)
+        curator.foresee(*foreseen)
+        made = [curator.release(COUNTS, "count"), curator.release(MEDIAN, "median")]
+        return [values.tobytes() for answer in made for values in answer.values.values()], curator.passes
+
+    (apart, two), (shared, one) = answers(), answers(MEDIAN)
+    assert (two, one) == (2, 1)
+    assert shared == apart
+
+
+def test_nothing_is_paid_for_what_is_only_foreseen(table, ledger):
+    """Its totals stay behind the door, and go when the run is closed."""
+    with run(table, ledger) as curator:
+        curator.foresee(MEDIAN, replace(COUNTS, noise_scale=1 << 40))
+        curator.release(COUNTS, "counts")
+        assert [charge.label for charge in ledger.run("visits", "r1").bill().charges] == ["counts"]
+        held = curator._looks
+        assert held.has(MEDIAN)
+    assert not held.has(MEDIAN)
+
+
+def test_a_question_that_cannot_be_asked_does_not_fail_the_one_before_it(table, ledger):
+    """It says so itself, before it is charged."""
+    too_loud = replace(MEDIAN, noise_scale=1 << 60)
+    curator = run(table, ledger)
+    curator.foresee(too_loud)
+    curator.release(COUNTS, "counts")
+    paid = spent(ledger)
+    with pytest.raises(InvalidInput, match="budget share"):
+        curator.release(too_loud, "median")
+    assert spent(ledger) == paid
+
+
+def test_a_run_that_ends_between_two_questions_of_a_pass_loses_nothing(table, ledger, monkeypatch):
+    """Another process replays what is published, and reads the rows for what was charged or not yet asked."""
+    first = run(table, ledger)
+    first.foresee(MEDIAN)
+    counts = first.release(COUNTS, "counts")
+    with monkeypatch.context() as broken:
+        broken.setattr(type(first._run), "publish", _must_not_run)
+        with pytest.raises(AssertionError):
+            first.release(MEDIAN, "median")  # charged, and its answer is lost
+    paid = spent(ledger)
+    monkeypatch.setattr(looks, "_SHARED", WeakValueDictionary())  # as if the process were gone
+    again = run(table, ledger)
+    again.foresee(MEDIAN)
+    assert again.release(COUNTS, "counts").values["count"].tobytes() == counts.values["count"].tobytes()
+    again.release(MEDIAN, "median")
+    assert again.passes == 1
+    assert spent(ledger) == paid
+    kinds = [record.kind for record in ledger.records("visits")]
+    assert (kinds.count("charged"), kinds.count("attempted"), kinds.count("published")) == (2, 1, 2)
+    ledger.verify("visits")
+
+
+def test_what_was_summed_is_answered_although_the_file_is_gone(table, ledger, tmp_path):
+    """And what was not is refused before a charge, as ever."""
+    curator = run(table, ledger)
+    curator.foresee(MEDIAN)
+    curator.release(COUNTS, "counts")
+    (tmp_path / "private.parquet").unlink()
+    curator.release(MEDIAN, "median")
+    paid = spent(ledger)
+    with pytest.raises(InvalidInput, match="no private table"):
+        curator.release(replace(COUNTS, noise_scale=1 << 31), "more")
+    assert spent(ledger) == paid

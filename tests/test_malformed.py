@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import pubpriv as pp
-from pubpriv import curator as door
 from pubpriv.audit._catalogue import PRICE
+from pubpriv.data import looks
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import from_json
@@ -342,7 +342,7 @@ def simulation(rows=None):
 def test_totals_that_were_not_announced_are_not_answered(wrong, monkeypatch):
     """Whatever a scan gives: its shape, its type and its size are what the question said, or nothing leaves."""
 
-    def other(*_):
+    def other():
         totals = {"sum": np.zeros(2 * D, dtype=np.int64)}
         totals["sum"][0] = (20 << 16) + (wrong == "large")
         return {
@@ -354,12 +354,12 @@ def test_totals_that_were_not_announced_are_not_answered(wrong, monkeypatch):
             "large": totals,
         }[wrong]
 
-    monkeypatch.setattr(door, "scan", other)
+    monkeypatch.setattr(looks, "scan_together", lambda *_: [other()])
     curator = simulation()
     with pytest.raises(PrivateStepFailed):
         curator.release(GOOD["sums"], "sums")
     if wrong == "large":
-        monkeypatch.setattr(door, "scan", lambda *_: {"sum": np.full(2 * D, 20 << 16)})
+        monkeypatch.setattr(looks, "scan_together", lambda *_: [{"sum": np.full(2 * D, 20 << 16)}])
         assert len(curator.release(GOOD["sums"], "sums").values["sum"]) == 2 * D
 
 

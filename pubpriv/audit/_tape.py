@@ -96,6 +96,7 @@ class Tape:
         planned: prices of the plans that were rehearsed.
         said: warnings, in the order in which they came.
         looks: how often rows were opened.
+        passes: how often the door read them.
         draws: how often noise was drawn.
         result: canonical JSON of what the driver returned; None if it failed.
         failure: type of the exception, if it failed.
@@ -107,6 +108,7 @@ class Tape:
     planned: tuple[tuple[tuple[Event, ...], ...], ...]
     said: tuple[str, ...]
     looks: int
+    passes: int
     draws: int
     result: str | None
     failure: str | None
@@ -280,4 +282,4 @@ def record(
     entries = tuple(_Entry(*asked, books.answers.get(asked[0], {})) for asked in books.asked)
     said = tuple(str(each.message) for each in heard)
     known = tuple(books.begun), entries, books.spent, tuple(books.planned), said
-    return Tape(*known, table.looks, noise.draws, result, failure)
+    return Tape(*known, table.looks, curator.passes, noise.draws, result, failure)

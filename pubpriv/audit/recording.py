@@ -109,9 +109,12 @@ def _strayed(tape: Tape, again: list[Tape]) -> list[str]:
 def _leaked(tape: Tape, again: list[Tape]) -> list[str]:
     """What came of the rows other than through the door."""
     broken = []
-    # synthetic tables are small: one chunk, opened once for each question
-    if tape.looks != len(tape.entries):
-        broken.append(f"rows were opened {tape.looks} times for {len(tape.entries)} charged questions")
+    # synthetic tables are small: one chunk, opened once for each pass, of which a question needs one at most
+    if tape.looks != tape.passes or tape.passes > len(tape.entries):
+        broken.append(
+            f"rows were opened {tape.looks} times for {len(tape.entries)} charged questions, by {tape.passes} passes "
+            "of the door"
+        )
     for other in again:
         if other.looks:
             broken.append("rows were opened although every answer was there")

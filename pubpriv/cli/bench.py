@@ -116,6 +116,19 @@ def _scan(
     tell(bench(rows, dims), as_json)
 
 
+@app.command("looks")
+def _looks(
+    rows: Annotated[int, typer.Option(min=1000, help="Rows of the file that is timed.")] = 1_000_000,
+    dims: Annotated[int, typer.Option(min=2, help="Columns of it.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="Fresh processes of each, in turns.")] = 3,
+    as_json: JsonOption = False,
+) -> None:
+    """Count passes over the rows of each kind of fit, and time one beside DuckDB's covariance of the same file."""
+    from benchmarks.looks import bench
+
+    tell(bench(rows, dims, repeats), as_json)
+
+
 @app.command("memory")
 def _memory(
     rows: Annotated[int, typer.Option(min=10, help="Rows of the larger table.")] = 10_000_000,

@@ -77,7 +77,7 @@ class Kept(Confined):
 class _Remembered(Confined):
     """A private table for one curator's scans: the first scan decodes the rows, later ones use them from memory."""
 
-    def __init__(self, table: PrivateTable) -> None:
+    def __init__(self, table: Any) -> None:
         self._table = table
         self._held: tuple[list[Chunk], dict[int, list[np.ndarray]], NormsOf] = [], {}, {}
 
@@ -95,7 +95,36 @@ class _Remembered(Confined):
         return [Kept(chunk, memory, number, norms) for number, chunk in enumerate(chunks)]
 
 
-def remembering(table: Any) -> Any:
-    """Wrap `table` so that its blocks are kept, if it is a small private table; else return it as it is."""
+class ListedOnce:
+    """A table whose files were looked at before a charge: the scan that follows does not look again.
+
+    For a long CSV file the look, which counts lines, takes as long as a scan.
+
+    Args:
+        table: a `PrivateTable` or `ArrayTable`.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self._listed: list[Any] | None = None
+
+    def check(self) -> None:
+        """List the chunks for the next scan; raises as `PrivateTable.chunks` does."""
+        self._listed = self._table.chunks()
+
+    def chunks(self) -> list[Any]:
+        """Return the chunks that the last check listed, once, or those of now."""
+        listed, self._listed = self._listed, None
+        return self._table.chunks() if listed is None else listed
+
+
+def remembering(table: Any, listed: Any = None) -> Any:
+    """Wrap a table so that its blocks are kept, if it is a small private one.
+
+    Args:
+        table: the table.
+        listed: lists its chunks, and is returned for tables that are not small; None: the table itself.
+    """
+    listed = table if listed is None else listed
     small = isinstance(table, PrivateTable) and (table.n_rows or 0) * len(table.columns) * 8 <= MOST_BYTES
-    return _Remembered(table) if small else table
+    return _Remembered(listed) if small else listed

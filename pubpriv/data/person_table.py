@@ -97,7 +97,7 @@ class PersonTable(Confined):
         self._table, self._most_bytes = table, most_bytes
         self._lock = Lock()
         self._digests: list[bytes] | None = None
-        self._weighted: dict[tuple[int, int, int | None], list[Any]] = {}
+        self._weighted: dict[tuple[int, int, int | None], _Chunks] = {}
         self._memory: dict[int, list[np.ndarray]] = {}
 
     @classmethod
@@ -123,7 +123,7 @@ class PersonTable(Confined):
         """
         weights = weighing(question)
         if weights is not None:
-            return _Chunks(self._chunks(*weights, first_rows(question)))
+            return self._chunks(*weights, first_rows(question))
         if not isinstance(without_law(whole(question)), PersonSizes):
             raise TypeError("a question that counts rows by themselves")
         found = IdPass(self._table)
@@ -131,7 +131,7 @@ class PersonTable(Confined):
         self._check(found)
         return ArrayTable(sizes.astype(np.float64)[:, None], parse_columns(["rows"]))
 
-    def _chunks(self, most: int, grain: int, first: int | None) -> list[Any]:
+    def _chunks(self, most: int, grain: int, first: int | None) -> "_Chunks":
         if (most, grain, first) not in self._weighted:
             found, d = IdPass(self._table), len(self._table.column_names)
             weights, length = found.weights(most, grain), longest_block(d)
@@ -139,10 +139,9 @@ class PersonTable(Confined):
             weights = weights if first is None else first_of(weights, first)
             parts = zip(found.chunks, weights, found.digests, strict=True)
             chunks = [_WeightedChunk(chunk, length, mine, digest) for chunk, mine, digest in parts]
-            if sum(found.rows) * d * 8 <= self._most_bytes:
-                self._weighted[most, grain, first] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]
-            else:
-                self._weighted[most, grain, first] = chunks
+            kept = sum(found.rows) * d * 8 <= self._most_bytes
+            each = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)] if kept else chunks
+            self._weighted[most, grain, first] = _Chunks(each)
         return self._weighted[most, grain, first]
 
     def _check(self, found: IdPass) -> None:

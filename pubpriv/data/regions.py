@@ -29,10 +29,26 @@ _PADDING = 8
 
 
 class _Workspace(Confined):
-    """Arrays that one thread reuses for every block: allocating new ones would cost more than the arithmetic."""
+    """Arrays that one thread reuses for every block: allocating new ones would cost more than the arithmetic.
 
-    def __init__(self) -> None:
+    Args:
+        together: whether several questions, each with frames of its own, are asked of each block.
+    """
+
+    def __init__(self, together: bool = False) -> None:
         self._arrays: dict[object, np.ndarray] = {}
+        self._together = together
+        self._by_id: dict[int, tuple[Frame, Frame]] = {}
+        self._by_value: dict[Frame, Frame] = {}
+
+    def same(self, frame: Frame) -> Frame:
+        """Return the first of equal frames, so that they map a block once. They are compared once, which is slow."""
+        if not self._together:
+            return frame
+        known = self._by_id.get(id(frame))
+        if known is None:  # with the frame itself, since others may get its id when it is gone
+            known = self._by_id[id(frame)] = frame, self._by_value.setdefault(frame, frame)
+        return known[1]
 
     def array(self, name: object, shape: tuple[int, ...]) -> np.ndarray:
         """Return the array of that name, with its old contents."""
@@ -84,6 +100,7 @@ class View(Confined):
         weights: np.ndarray | None = None,
         coded: bool = False,
         kept: KeptNorms | None = None,
+        together: bool = False,
         records: int | None = None,
     ) -> Iterator["View"]:
         """Yield a view of each block. Views share their arrays, so each is valid until the next one.
@@ -93,9 +110,10 @@ class View(Confined):
             weights: weights of all records in order, without the padding, which weighs nothing.
             coded: whether the last row of each block contains category codes.
             kept: norms of the records of all blocks, in order.
+            together: whether several questions are asked of each view.
             records: number of records in all blocks; None: nothing is known of padding.
         """
-        workspace, start = _Workspace(), 0
+        workspace, start = _Workspace(together), 0
         for block in blocks:
             own, length = None, block.shape[1]
             if weights is not None:
@@ -126,6 +144,7 @@ class View(Confined):
 
     def norms(self, frame: Frame) -> np.ndarray:
         """Return the squared norms of the block under `frame`, computed once."""
+        frame = self._workspace.same(frame)
         found = self._lengths.get(id(frame))
         if found is None:
             norms = None if self._kept is None else self._kept.find(frame)
@@ -141,7 +160,11 @@ class View(Confined):
         return squared_norms(frame.map(self.block, out))
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """Return (z, squared norms) of the block under `frame`, computed once; see `counting`."""
+        """Return (z, squared norms) of the block under `frame`, computed once; see `counting`.
+
+        The caller must not overwrite them: another question may be asked of this block.
+        """
+        frame = self._workspace.same(frame)
         found = self._mapped.get(id(frame))
         if found is None:
             if self._counts:
@@ -173,6 +196,7 @@ class View(Confined):
         A matrix product is computed for the whole block, of fixed shape, so the selection does not change it. A frame
         without a matrix works cell by cell, with one rounding each, so only the selected records are mapped.
         """
+        frame = self._workspace.same(frame)
         if frame.matrix is None and id(frame) not in self._mapped:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
             room = self._workspace.array("picked", (self.block.size,))[: cells.size]

@@ -5,12 +5,12 @@ integers depend on that record and its place alone; totals are sums of integers.
 for any number of threads, any order of blocks, and any distribution of the row groups over files.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from functools import partial
 from os import cpu_count
-from typing import Any
+from typing import Any, TypeVar
 
 from pubpriv.common.threads import kept_threads
 from pubpriv.data._wide import Sums, nothing_of
@@ -23,6 +23,8 @@ from pubpriv.data.questions.in_period import weighing, whole
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
 
+_Piece = TypeVar("_Piece")
+
 _TASKS, _TOGETHER = 32, 8
 """An executor gets up to `_TOGETHER` chunks in one task if at least `_TASKS` tasks remain: each task costs some
 milliseconds on both sides, and carries the question."""
@@ -31,68 +33,99 @@ milliseconds on both sides, and carries the question."""
 def scan(table: Any, question: Question, executor: Executor | None = None, here: bool = False) -> Totals:
     """Sum `question` over all records of `table`, to int64 totals; zeros if there are no records.
 
-    The result is private data without noise yet: only the curator may call this, between a charge and its noise
-    (benchmarks and tests call it on tables of their own).
+    See `scan_together`. The result is private data without noise yet: only the door's looks call it, between a charge
+    and its noise (benchmarks and tests call this on tables of their own).
+    """
+    return scan_together(table, (question,), executor, here)[0]
+
+
+def scan_together(
+    table: Any, questions: Sequence[Question], executor: Executor | None = None, here: bool = False
+) -> list[Totals]:
+    """Sum each of some questions over all records of `table`, in one pass; the same bits as by a pass for each.
 
     Args:
         table: a `PrivateTable` or `ArrayTable`.
-        question: what to sum.
+        questions: what to sum, at least one; with the same weights, if records have weights.
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
         here: read a single chunk in this thread, since starting one takes a third of the time of a small simulation.
             Private rows are always read in other threads, where Ctrl-C raises no exception.
     """
     chunks = table.chunks()
     # the number of blocks is private if the unit is a person, or if only rows of one period are asked
-    private = in_person_unit(whole(question)) or weighing(question) is not None
+    weighed = weighing(questions[0]) is not None
+    private = weighed or in_person_unit(whole(questions[0]))
     watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
-    total = nothing_of(question)
     with single_threaded_blas(), watched as count:
         # the number of rows of each person is computed in this process, and does not leave it
-        if executor is not None and (weighing(question) is not None or not private):
+        if executor is not None and (weighed or not private):
             sent = [chunk.travelling() for chunk in chunks] if private else chunks
             together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
-            digest = trial_of(question, len(chunks[0].columns)).digest if chunks else None
-            each = executor.map(partial(_scan_chunk, question, digest=digest), sent, chunksize=together)
-            return total.join(_counted(each, count)).clamped(question)
+            digests = _digests(questions, len(chunks[0].columns)) if chunks else None
+            each = executor.map(partial(_scan_chunk, questions, digests=digests), sent, chunksize=together)
+            return _joined(questions, _counted(each, count))
         if here and len(chunks) == 1:
-            return total.join([_scan_chunk(question, chunks[0], count=count)]).clamped(question)
+            return _joined(questions, [_scan_chunk(questions, chunks[0], count=count)])
         with kept_threads(cpu_count() or 1) as threads, taking_turns():
-            each = threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks)))
-            return total.join(each).clamped(question)
+            each = threads.map(partial(_scan_chunk, questions, count=count), chunks, range(len(chunks)))
+            return _joined(questions, each)
+
+
+def _joined(questions: Sequence[Question], pieces: Iterable[Sequence[Sums]]) -> list[Totals]:
+    """Add the sums of all chunks up, question by question, as they arrive."""
+    totals = [nothing_of(question) for question in questions]
+    for piece in pieces:
+        for total, own in zip(totals, piece, strict=True):
+            total.join([own])
+    return [total.clamped(question) for total, question in zip(totals, questions, strict=True)]
+
+
+def _digests(questions: Sequence[Question], columns: int) -> tuple[str, ...]:
+    return tuple(trial_of(question, columns).digest for question in questions)
 
 
 def _scan_chunk(
-    question: Question, chunk: Any, number: int = 0, count: Count | None = None, digest: str | None = None
-) -> Sums:
+    questions: Sequence[Question],
+    chunk: Any,
+    number: int = 0,
+    count: Count | None = None,
+    digests: tuple[str, ...] | None = None,
+) -> list[Sums]:
     """Sum one chunk, in a thread or on another machine.
 
+    Questions share the view of a block, and so the images of its records under equal frames: the same product, hence
+    the same bits.
+
     Args:
-        question: what to sum.
+        questions: what to sum.
         chunk: chunk of the table.
         number: number of the chunk in `count`.
         count: counter of the blocks read, if somebody watches.
-        digest: what the trial of the question gave where the scan was begun; None: it is this process.
+        digests: what the trials of the questions gave where the scan was begun; None: it is this process.
 
     Raises:
-        ValueError: the trial gives other bits here, or depends on a record's place.
+        ValueError: a trial gives other bits here, or depends on a record's place.
     """
     # no warnings, since they would depend on values
     with single_threaded_blas(), row_by_row():
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
-        total = nothing_of(question)
-        weights = None if weighing(question) is None else chunk.weights
+        totals = [nothing_of(question) for question in questions]
+        weights = None if weighing(questions[0]) is None else chunk.weights
         kept = chunk.norms() if isinstance(chunk, Kept) else None
         records = chunk.n_records if weights is None else None
-        for number_of_block, view in enumerate(View.of_each(blocks, weights, chunk.by is not None, kept, records)):
+        views = View.of_each(blocks, weights, chunk.by is not None, kept, len(questions) > 1, records)
+        for number_of_block, view in enumerate(views):
             if number_of_block == 0:
-                check_places(question, len(view.block))  # the door could only check its own machine
-                if digest is not None and trial_of(question, len(view.block)).digest != digest:
-                    raise ValueError("the trial of the question gives other bits on this machine")
-            total.add(question.totals(view))
-    return total
+                for question in questions:
+                    check_places(question, len(view.block))  # the door could only check its own machine
+                if digests is not None and _digests(questions, len(view.block)) != digests:
+                    raise ValueError("the trial of a question gives other bits on this machine")
+            for total, question in zip(totals, questions, strict=True):
+                total.add(question.totals(view))
+    return totals
 
 
-def _counted(pieces: Iterable[Sums], count: Count | None) -> Iterator[Sums]:
+def _counted(pieces: Iterable[_Piece], count: Count | None) -> Iterator[_Piece]:
     """Yield the totals of chunks that were read elsewhere, and count their blocks."""
     for number, piece in enumerate(pieces):
         if count is not None:

@@ -148,14 +148,14 @@ def test_a_neighbour_that_counts_twice_is_further_apart(monkeypatch):
     """A scan that is right on the table as it is, and doubles a record only where it was replaced."""
     right, first = scanning._scan_chunk, {}
 
-    def doubled(question, chunk, *rest, **more):
-        totals = right(question, chunk, *rest, **more)
+    def doubled(questions, chunk, *rest, **more):
+        (totals,) = right(questions, chunk, *rest, **more)
         if isinstance(chunk, memory.Kept):
-            key = (str(question), chunk.number)
+            key = (str(questions), chunk.number)
             low = totals.low
             before = first.setdefault(key, {name: values.copy() for name, values in low.items()})
             totals.low.update({name: values + (values - before[name]) for name, values in low.items()})
-        return totals
+        return [totals]
 
     monkeypatch.setattr(scanning, "_scan_chunk", doubled)
     assert "further apart than declared" in broken(FOLDER)["Counts"]

@@ -168,7 +168,8 @@ def test_a_wide_table_uses_one_blas_thread(tmp_path):
         assert same(scan(table, question, four), expected)
         assert same(scan(ArrayTable(rows, parse_columns(names)), question, four), expected)
     assert expected["count"].sum() == len(rows)
-    assert _scan_chunk(question, table.chunks()[0]).clamped(question)["count"].sum() == 2048
+    (totals,) = _scan_chunk((question,), table.chunks()[0])
+    assert totals.clamped(question)["count"].sum() == 2048
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])

@@ -17,8 +17,7 @@ import pandas as pd
 
 from helpers.forks import processes
 from helpers.seeded import seed_noise
-from pubpriv import curator
-from pubpriv.data import scan
+from pubpriv.data import looks, scan
 from pubpriv.estimators import MIXTURE
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
@@ -135,7 +134,7 @@ def killed_at(point: str, label: str) -> None:
     around(Book, "append", after="inside the charge", first="charged")
     around(RecordedRun, "charge", after="after the charge")
     around(scan, "_scan_chunk", after="inside the scan")
-    around(curator, "scan", after="after the scan")
+    around(looks, "scan_together", after="after the scan")
     around(RecordedRun, "publish", before="after the noise", after="after the publication")
     around(Book, "append", after="inside the publication", first="published")
 

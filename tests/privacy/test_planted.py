@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from helpers.stores import raw
 
 import pubpriv as pp
-from pubpriv import curator as door
+from pubpriv.data import looks
 from pubpriv.data.codec import to_json
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts
@@ -95,7 +95,7 @@ def charged(ledger, label, body):
 def test_a_cheap_event_beside_an_expensive_question_is_not_answered(ledger, curator, monkeypatch):
     """The next release under its label is refused before a row is read, and says what to do."""
     plant(ledger, "planted", SUMS, CHEAP)
-    monkeypatch.setattr(door, "scan", must_not_look)
+    monkeypatch.setattr(looks, "scan_together", must_not_look)
     with pytest.raises(LedgerViolation, match="not charged as the question costs") as refused:
         curator.release(COUNTS, "planted")
     assert refused.value.exit_code == 6
@@ -125,7 +125,7 @@ def test_a_stored_question_without_a_price_is_refused(ledger, curator, monkeypat
     question = to_json(COUNTS) | {"noise_scale": noise_scale}
     with Books.open(ledger.url) as books:
         books.run("visits", "r").charge("planted", question, CHEAP)
-    monkeypatch.setattr(door, "scan", must_not_look)
+    monkeypatch.setattr(looks, "scan_together", must_not_look)
     with pytest.raises((LedgerViolation, InvalidInput)):
         curator.release(COUNTS, "planted")
 
@@ -134,7 +134,7 @@ def test_a_stored_question_has_its_room_checked(ledger, curator, monkeypatch):
     """A question whose noise does not fit in 64 bits is refused, although what is asked now has room."""
     wide = Counts(Everything(), 1 << 61)
     plant(ledger, "wide", wide, event_of(wide))
-    monkeypatch.setattr(door, "scan", must_not_look)
+    monkeypatch.setattr(looks, "scan_together", must_not_look)
     with pytest.raises(InvalidInput, match="64 bits"):
         curator.release(COUNTS, "wide")
 
@@ -144,7 +144,7 @@ def test_a_charge_that_moved_nothing_is_not_answered(ledger, curator, monkeypatc
     event = event_of(COUNTS)
     append(ledger, "charged", charge_body("free", COUNTS, event), "r", charge_key("visits", "r", "free"),
            states_of(ledger.records("visits")[-1].state))  # fmt: skip
-    monkeypatch.setattr(door, "scan", must_not_look)
+    monkeypatch.setattr(looks, "scan_together", must_not_look)
     with pytest.raises(LedgerViolation, match="not one that this ledger made"):
         curator.release(COUNTS, "free")
 
@@ -165,7 +165,7 @@ WRONG = {
 def test_a_charge_at_other_prices_is_found_when_it_is_read_and_by_verify(ledger, curator, monkeypatch, name):
     """Appended by statement with a balance that follows from what it says: neither answered nor verified."""
     charged(ledger, "planted", charge_body("planted", COUNTS, event_of(COUNTS)) | WRONG[name])
-    monkeypatch.setattr(door, "scan", must_not_look)
+    monkeypatch.setattr(looks, "scan_together", must_not_look)
     with pytest.raises(LedgerViolation, match="record 3"):
         curator.release(COUNTS, "planted")
     with pytest.raises(LedgerViolation, match="record 3"):

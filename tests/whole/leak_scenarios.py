@@ -13,7 +13,7 @@ import traceback
 import warnings
 from pathlib import Path
 
-import pubpriv.curator
+from pubpriv.data import looks
 from pubpriv.data.tables import PrivateTable
 from pubpriv.estimators import MIXTURE
 from pubpriv.estimators.jobs import Job, run_job
@@ -48,9 +48,9 @@ def attempt(name, run):
         print("##", type(error).__name__, error, vars(error), getattr(error, "__notes__", None), flush=True)
 
 
-def broken_scan(table, question, *where):
+def broken_scan(table, questions, *where):
     """Fails as a library would: with rows in the text, in attributes, in a note, in a log line and a warning."""
-    del question, where
+    del questions, where
     block = next(table.chunks()[0].blocks())
     error = ValueError(f"could not use {block.tolist()}")
     error.rows = block
@@ -86,9 +86,9 @@ def scenarios(folder, way, run):
     if way == "plain":  # what differs is read below the flow
         attempt("plain-lines", lambda: run(job(folder, "lines.csv", "lines", "lines")))
         attempt("plain-headless", lambda: run(job(folder, "headless.csv", "headless", "headless")))
-    scan, pubpriv.curator.scan = pubpriv.curator.scan, broken_scan
+    scan, looks.scan_together = looks.scan_together, broken_scan
     attempt(f"{way}-broken", lambda: run(job(folder, "private", "visits", f"{way}-5")))
-    pubpriv.curator.scan = scan
+    looks.scan_together = scan
 
 
 def leak(folder: Path) -> None:

@@ -120,6 +120,10 @@ class RowsOfPeriod:
         """Return the whole purse: questions that would cost more get more noise."""
         return purse
 
+    def check_table(self) -> None:
+        """Look at the files."""
+        self._table.chunks()
+
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Return the period's rows, each as its own person."""
         return _reading(self._table, self._run, self._period, remembered, shared)
@@ -172,6 +176,10 @@ class PersonsInPeriod:
     def purse(self, purse: Purse) -> Purse:
         """Return a 1 / L^2 part; see `PersonUnit.purse`."""
         return self._unit.purse(purse)
+
+    def check_table(self) -> None:
+        """Look at the files."""
+        self._table.chunks()
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Return weighted rows of the period, or the persons who have rows in it."""

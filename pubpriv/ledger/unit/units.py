@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pubpriv.data.images import MOST_WEIGHT
-from pubpriv.data.memory import MOST_BYTES, remembering
+from pubpriv.data.memory import MOST_BYTES, ListedOnce, remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
 from pubpriv.data.questions.in_period import whole
@@ -77,8 +77,11 @@ class Unit(Protocol):
     def purse(self, purse: Purse) -> Purse:
         """Return what a driver may spend on its questions, whose prices it computes for single rows."""
 
+    def check_table(self) -> None:
+        """Look whether the table exists, with as many rows as are known; raises as `PrivateTable.chunks` does."""
+
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
-        """Return a function that gives the table for each question.
+        """Return a function that gives the table for each question, the same object where one scan can answer both.
 
         Args:
             remembered: keep rows of a small table in memory.
@@ -96,7 +99,7 @@ class RowUnit:
     asks_of_one_row = True
 
     def __init__(self, table: Any) -> None:
-        self._table = table
+        self._table, self._listed = table, ListedOnce(table)
         self.size = Size(int(table.n_rows))
 
     @property
@@ -134,9 +137,13 @@ class RowUnit:
         """Return the whole purse."""
         return purse
 
+    def check_table(self) -> None:
+        """Look at the files; the next scan does not look again."""
+        self._listed.check()
+
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:  # noqa: ARG002
         """Return the table; if wanted and it is small, its blocks are kept in memory."""
-        table = remembering(self._table) if remembered else self._table
+        table = remembering(self._table, self._listed) if remembered else self._listed
         return lambda _: table
 
 
@@ -237,6 +244,10 @@ class PersonUnit:
     def purse(self, purse: Purse) -> Purse:
         """Return the purse for questions priced for rows; see `purse_of_rows`."""
         return purse_of_rows(purse, int(self.size.most or 1))
+
+    def check_table(self) -> None:
+        """Look at the files."""
+        self._table.chunks()
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Return a function that gives weighted rows, or one record per person."""

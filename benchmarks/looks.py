@@ -1,0 +1,108 @@
+"""How often a fit passes over its rows, and what that costs: whole processes, beside a plain covariance by DuckDB.
+
+Passes are counted in simulations of a few thousand rows, since their number depends on plans and verdicts, not on how
+many rows there are. Costs are those of fresh processes over one Parquet file, in turns, by processor time.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import pubpriv as pp
+from benchmarks.fits import real_fit, registered
+from benchmarks.scan import write
+
+_PUBLIC, _BUDGET = 60, "zcdp:0.5"
+
+_DUCKDB = """
+import sys, itertools, duckdb
+path, *names = sys.argv[1:]
+pairs = itertools.combinations_with_replacement(names, 2)
+columns = ", ".join([f"avg({name})" for name in names] + [f"covar_samp({one}, {other})" for one, other in pairs])
+duckdb.sql(f"SELECT {columns} FROM '{path}'").fetchall()
+"""
+
+
+def bench(rows: int = 1_000_000, dims: int = 10, repeats: int = 3) -> dict[str, Any]:
+    """Processor time of a Gaussian fit over DuckDB's of a full covariance, and passes of each kind of fit."""
+    with TemporaryDirectory() as folder:
+        path, names = Path(folder) / "rows.parquet", [f"x{i}" for i in range(dims)]
+        write(path, rows, names, np.random.default_rng(0))
+        registered(path, names)
+        commands = ["-P", "-m", "benchmarks.looks"], ["-c", _DUCKDB]
+        ours, plain = zip(
+            *([_seconds([*command, str(path), *names]) for command in commands] for _ in range(repeats)), strict=True
+        )
+    fits = counted()
+    return {
+        "bench": "looks",
+        "rows": rows,
+        "dims": dims,
+        "repeats": repeats,
+        "ratio": median(one / other for one, other in zip(ours, plain, strict=True)),
+        "ratio_of": "processor seconds of a Gaussian fit, whole process, over a full covariance by DuckDB, same file",
+        "fit_seconds": median(ours),
+        "plain_seconds": median(plain),
+        "questions": {name: questions for name, (questions, _) in fits.items()},
+        "passes": {name: passes for name, (_, passes) in fits.items()},
+    }
+
+
+def counted() -> dict[str, tuple[int, int]]:
+    """Count questions and passes over all rows of simulated fits, by kind of fit."""
+    generator = np.random.default_rng(0)
+    one = 5 + 2 * generator.standard_normal((4_000, 3))
+    apart = generator.standard_normal((6_000, 3)) + 9 * (np.arange(6_000) % 2)[:, None]
+    near = generator.standard_normal((6_000, 3)) + 2.5 * (np.arange(6_000) % 2)[:, None]
+    fits: dict[str, tuple[np.ndarray, Callable[..., Any]]] = {
+        "mean, covariance known": (one, lambda public, run: pp.estimate_mean(public, run, covariance=4 * np.eye(3))),
+        "mean, covariance unknown": (one, lambda public, run: pp.estimate_mean(public, run, covariance="unknown")),
+        "gaussian": (one, pp.estimate_gaussian),
+        "gaussian, target gaussian": (one, lambda public, run: pp.estimate_gaussian(public, run, target="gaussian")),
+        "mixture, two apart": (apart, lambda public, run: pp.estimate_mixture(public, run, n_components=2)),
+        "mixture, two that overlap": (near, lambda public, run: pp.estimate_mixture(public, run, n_components=2)),
+        "mixture, unknown number": (apart, lambda public, run: pp.estimate_mixture(public, run, max_components=4)),
+    }
+    return {name: _counted(rows, fit) for name, (rows, fit) in fits.items()}
+
+
+def _counted(rows: np.ndarray, fit: Callable[..., Any]) -> tuple[int, int]:
+    curator = pp.Curator.simulation(rows[_PUBLIC:], _BUDGET, seed=1)
+    fit(rows[:_PUBLIC], curator)
+    return len(curator.statement().charges), curator.passes
+
+
+def _seconds(command: list[str]) -> float:
+    """Processor seconds of a fresh Python process and of its threads."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    before = os.times()
+    subprocess.run([sys.executable, *command], env=environment, check=True, capture_output=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def main() -> None:
+    """Fit a Gaussian to the columns that are named of a registered file, and print how often its rows were read."""
+    path, *names = sys.argv[1:]
+    public = np.random.default_rng(1).standard_normal((_PUBLIC, len(names)))
+    passes = []
+
+    def fit(curator: pp.Curator) -> None:
+        pp.estimate_gaussian(public, curator)
+        passes.append(curator.passes)
+
+    url = f"sqlite:///{Path(path).with_name('ledger.db')}"
+    real_fit(url, Path(path), names, pp.ZeroConcentratedDP(0.5), fit)
+    print(json.dumps({"passes": passes[0]}))
+
+
+if __name__ == "__main__":
+    main()
