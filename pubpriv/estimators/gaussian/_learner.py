@@ -19,6 +19,7 @@ import numpy as np
 from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Bisection
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import lattice
@@ -380,6 +381,11 @@ def _moved(moments: ClippedMoments, median: float) -> Frame:
 def _weight(own: float, other: float, distance: float) -> float:
     """Compute the other estimate's weight from expected squared errors `own` and `other`, and squared `distance`."""
     return own / (own + max(other, distance - own))
+
+
+def first_question(run: Execution, start: Frame, typical: float, plan: LearnerPlan) -> Bisection:
+    """Make the question with which `walk` begins, as far as it is known before the whole rows are counted."""
+    return radius_question(start, typical, run.curator.n_rows / 2, plan.rounds[0][0])
 
 
 def walk(run: Execution, start: Frame, typical: float, plan: LearnerPlan, whole: WholeRows) -> Position:

@@ -17,15 +17,22 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows, uneven
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
-from pubpriv.estimators.gaussian._degenerate_columns import Layout
+from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian._far_columns import count_far
-from pubpriv.estimators.gaussian._learner import final_rho, walk
-from pubpriv.estimators.gaussian._plan import TablePlan, check_run, enough_for, feasible, table_plan
+from pubpriv.estimators.gaussian._learner import final_rho, first_question, walk
+from pubpriv.estimators.gaussian._plan import (
+    TablePlan,
+    check_run,
+    enough_for,
+    feasible,
+    shells_question,
+    table_plan,
+)
 from pubpriv.estimators.gaussian._preconditioner import precondition
 from pubpriv.estimators.gaussian._public_far import feared_by_public, feared_codes
 from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
-from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, fourth_moments
+from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, far_question, fourth_moments
 from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
@@ -46,10 +53,16 @@ def estimate_table(
     plan = table_plan(purse, curator.n_rows, layout, target, of_mean)
     curator.rehearse(plan.questions)
     preconditioner = run(precondition, layout.whitened(rows)) if layout.regular else None
+    begin = None if preconditioner is None else (layout.frame(preconditioner), preconditioner.typical_radius)
+    of_sizes = [
+        scale_question(layout, column, ask)
+        for column, ask in zip(layout.degenerate, plan.scales, strict=True)
+        if ask is not None
+    ]
+    curator.foresee(*([] if begin is None else [first_question(run, *begin, plan)]), *of_sizes)
     whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
-    records, position = whole.rows, None
-    if preconditioner is not None:
-        position = walk(run, layout.frame(preconditioner), preconditioner.typical_radius, plan, whole)
+    records = whole.rows
+    position = None if begin is None else walk(run, *begin, plan, whole)
     scales = tuple(
         Scale(float(column.scale or 0.0), True)
         if ask is None
@@ -57,14 +70,16 @@ def estimate_table(
         for place, (column, ask) in enumerate(zip(layout.degenerate, plan.scales, strict=True))
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
-    histogram = run(count_lengths, frame, records, plan.histogram)
     inner = None if position is None else position.inner
+    curator.foresee(*([] if plan.far is None else [far_question(inner or frame, plan.far)]))
+    histogram = run(count_lengths, frame, records, plan.histogram)
     far = None if plan.far is None else run(count_far, inner or frame, plan.far)
     accuracy = 0.0 if position is None else position.accuracy
     shape = run(public_shape, rows, plan.may_be_gaussian)
     rho = final_rho(plan.theta(d), plan.final.rho)
     may_be_gaussian = plan.may_be_gaussian and inner is None  # rows that were stretched to be white are no Gaussian's
     where = run(cut, histogram, frame, records, rho, may_be_gaussian, shape, far, accuracy)
+    curator.foresee(shells_question(frame, where, plan.final, TablePlan.counted, of_mean))
     fourths = run(fourth_moments, frame, where, records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)

@@ -17,7 +17,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
-from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows
+from pubpriv.estimators._whole_rows import count_whole_rows
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
@@ -25,14 +25,14 @@ from pubpriv.estimators.gaussian._heaps import check_heaps, heap
 from pubpriv.estimators.gaussian._hints import log_hints
 from pubpriv.estimators.gaussian._learner import (
     Fitted,
-    Measured,
+    first_question,
     measure,
     median_blur,
     pool,
     walk,
 )
 from pubpriv.estimators.gaussian._no_public import no_public
-from pubpriv.estimators.gaussian._plan import LearnerPlan, check_run, enough_for, learner_plan
+from pubpriv.estimators.gaussian._plan import check_run, enough_for, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_shape import public_lattices
 from pubpriv.estimators.gaussian._reference import (
@@ -188,8 +188,12 @@ def _learner(
     d = preconditioner.dimension
     plan = learner_plan(purse, curator.n_rows, d)
     curator.rehearse(plan.questions)
+    center, whitening, _ = preconditioner.arrays
+    begin = Frame.of(center, whitening), preconditioner.typical_radius
+    curator.foresee(first_question(run, *begin, plan))
     whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
-    measured = replace(_learn(run, preconditioner, plan, whole), blur=median_blur(rows, plan.final.law))
+    measured = run(measure, walk(run, *begin, plan, whole), plan.final, whole)
+    measured = replace(measured, blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
     fit = fit_to_gaussian(run, fitted, measured, run(public_lattices, rows), plan.histogram)
     made = debiased(curator, preconditioner, measured, plan, purse, fitted, fit, whole)
@@ -198,13 +202,6 @@ def _learner(
         return made
     warning = f"{heaped}, and no Gaussian is behind such a column"
     return replace(made, converged=False, warnings=[*made.warnings, warning])
-
-
-def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan, whole: WholeRows) -> Measured:
-    """All rounds of `plan` and the final release."""
-    center, whitening, _ = preconditioner.arrays
-    position = walk(run, Frame.of(center, whitening), preconditioner.typical_radius, plan, whole)
-    return run(measure, position, plan.final, whole)
 
 
 def _estimate(

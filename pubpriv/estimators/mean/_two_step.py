@@ -43,9 +43,10 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "mean/design", partial(MeanPlan.of, purse, curator.n_rows, len(rows.columns), len(rows.rows))
     )
     curator.rehearse(plan.questions)
+    public = options.public
+    curator.foresee(sum_question(known.frame(np.array(public)), plan.steps[0].radius, plan.asks[1]))
     whole_rows = count_whole_rows(run, plan.asks[0])
     expected, share = plan.of_whole(whole_rows.rows), whole_rows.rows / plan.n
-    public = options.public
     first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[1])
     center = np.array(public) + known.colour(expected.move * np.array(first.over(share).move))
     around = tuple(center.tolist())

@@ -16,6 +16,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Question
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators._whole_rows import whole_rows
 from pubpriv.estimators.asks import Ask
@@ -168,11 +169,10 @@ class _RoundAnswer:
         regions: Partition | None = None,
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
-        cells = scaling.cells(mixture)
-        regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
-        answer = curator.release(round_question(covariance_type, regions, cells.frames, ask), ask.label)
+        question = components_question(covariance_type, scaling, mixture, ask, laws, regions)
+        answer = curator.release(question, ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
-        asked, k = answer.question, len(cells.frames)
+        asked, k = answer.question, len(mixture.weights)
         own, beyond = np.split(answer.values["count"], [k])
         values = {**answer.values, "count": own}
         counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
@@ -205,6 +205,20 @@ class _RoundAnswer:
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
         noise = self.noise["count"], self.noise["sum"], moment_sd
         return Round(estimate, tuple(self.counts.tolist()), *noise, self.start, self.rows, radius=self.radius)
+
+
+def components_question(
+    covariance_type: str,
+    scaling: Scaling,
+    mixture: Mixture,
+    ask: Ask,
+    laws: CountLaws | None = None,
+    regions: Partition | None = None,
+) -> Question:
+    """Make the question of a round about the components of `mixture`; see `estimate_components`."""
+    cells = scaling.cells(mixture)
+    regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
+    return round_question(covariance_type, regions, cells.frames, ask)
 
 
 @step(title="per-component estimation", private=True)

@@ -6,7 +6,7 @@ from itertools import chain
 from pubpriv.data.questions import Question
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._whole_rows import count_whole_rows
-from pubpriv.estimators.mixture._coverage import Coverage, cover
+from pubpriv.estimators.mixture._coverage import Coverage, cover, coverage_questions
 from pubpriv.estimators.mixture._ladder_plan import Ladder
 from pubpriv.estimators.mixture._outline import outline
 from pubpriv.estimators.mixture._plan import MixturePlan
@@ -47,6 +47,7 @@ def survey(run: Execution, rows: PublicTable, settings: MixtureSettings, purse: 
         ways = replace(ways, crowd=seen.crowd)
         _expect(run, rows, ways)
     run.curator.rehearse(*ways.questions())
+    run.curator.foresee(*coverage_questions(scaling, seen, ways.coverage))
     whole = count_whole_rows(run, ways.count)
     covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage, whole)
     if covered.starts is not rows:

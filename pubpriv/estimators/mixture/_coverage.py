@@ -21,7 +21,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.balls import Cylinder
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Counts, LiftedGram, Moments
+from pubpriv.data.questions import Counts, LiftedGram, Moments, Question
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import PublicTable
@@ -198,6 +198,29 @@ def cover(
     return _concluded(replace(known, asked=(*known.asked, ABSENT)), found, inside, added, seen, n)
 
 
+def coverage_questions(scaling: Scaling, seen: Outline, asks: dict[str, Ask]) -> list[Question]:
+    """Make the first questions of `cover`, which are the same whatever is answered if all public rows are kept."""
+    made = list[Question]()
+    if SUPPORT in asks:
+        made.append(_support_question(scaling, seen, asks[SUPPORT]))
+    if UNCOVERED in asks and seen.distance:
+        made.append(_uncovered_question(scaling, seen, asks[UNCOVERED]))
+    return made
+
+
+def _support_question(scaling: Scaling, seen: Outline, ask: Ask) -> Counts:
+    return Counts.priced(NearestPoint(_frame(scaling, seen), seen.points, seen.alone), ask.price)
+
+
+def _uncovered_question(scaling: Scaling, seen: Outline, ask: Ask) -> Moments:
+    frame, widest = _frame(scaling, seen), _widest(seen)
+    distances = tuple(seen.distance * 2.0**j for j in range(_SHELLS + 1))
+    # only far rows are clipped, in the first and the last shell
+    radii = (_REACH * widest, *(widest + outer for outer in distances[2:]))
+    regions = Uncovered(frame, seen.points, distances[:-1])
+    return Moments.priced(regions, (frame,) * _SHELLS, radii, ask.price, MOMENT_SHARES)
+
+
 @step(title="support of public rows", private=True)
 @one_thread
 def _support(curator: Curator, scaling: Scaling, seen: Outline, whole: WholeRows, ask: Ask) -> _Support:
@@ -205,8 +228,7 @@ def _support(curator: Curator, scaling: Scaling, seen: Outline, whole: WholeRows
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
     """
-    regions = NearestPoint(_frame(scaling, seen), seen.points, seen.alone)
-    answer = curator.release(Counts.priced(regions, ask.price), ask.label)
+    answer = curator.release(_support_question(scaling, seen, ask), ask.label)
     counts, noise = answer.values["count"], bounding_sd(answer.question, "count")
     rows = whole_rows(whole.of(curator.size), counts, noise)
     expected = np.bincount(seen.alone) * rows / len(seen.alone)
@@ -221,13 +243,7 @@ def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> _
 
     Privacy: one `Moments` over a partition, mu^2 <= ask.price.
     """
-    frame, widest = _frame(scaling, seen), _widest(seen)
-    distances = tuple(seen.distance * 2.0**j for j in range(_SHELLS + 1))
-    # only far rows are clipped, in the first and the last shell
-    radii = (_REACH * widest, *(widest + outer for outer in distances[2:]))
-    regions = Uncovered(frame, seen.points, distances[:-1])
-    question = Moments.priced(regions, (frame,) * _SHELLS, radii, ask.price, MOMENT_SHARES)
-    answer = curator.release(question, ask.label)
+    answer = curator.release(_uncovered_question(scaling, seen, ask), ask.label)
     counts, count_sd = answer.values["count"], bounding_sd(answer.question, "count")
     # noise grows with the radius, so shells without visible rows are left out; the first one is always used
     visible = [0, *(j for j in range(1, _SHELLS) if counts[j] > _VISIBLE * count_sd)]

@@ -101,10 +101,8 @@ def count_far(curator: Curator, scaling: Scaling, public: PublicTable, last: Rou
 
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
-    end = _ENDLESS if last.outside is None else last.outside.end
-    regions = FarRegions.of(scaling, last.mixture, end)
-    model, question = scaling.undo(last.mixture), Counts.priced(regions.partition, ask.price)
-    found = beside_model(curator, question, model, public.rows, ask.label)
+    end, regions = _end(last), _regions_of(scaling, last)
+    found = beside_model(curator, _question(regions, ask), scaling.undo(last.mixture), public.rows, ask.label)
     d, k, rows, expected = len(scaling.location), len(last.counts), found.rows, found.predicted[1:]
     on_sides = rows * regions.sides
     # of a component's variance, by sampling and noise; columns of all components together have less
@@ -119,6 +117,24 @@ def count_far(curator: Curator, scaling: Scaling, public: PublicTable, last: Rou
         end,
         found.clumped,
     )
+
+
+@one_thread
+def far_question(scaling: Scaling, last: Round, ask: Ask) -> Counts:
+    """Make the question of `count_far`."""
+    return _question(_regions_of(scaling, last), ask)
+
+
+def _question(regions: FarRegions, ask: Ask) -> Counts:
+    return Counts.priced(regions.partition, ask.price)
+
+
+def _regions_of(scaling: Scaling, last: Round) -> FarRegions:
+    return FarRegions.of(scaling, last.mixture, _end(last))
+
+
+def _end(last: Round) -> float:
+    return _ENDLESS if last.outside is None else last.outside.end
 
 
 def _between(d: int, end: float) -> tuple[np.ndarray, np.ndarray]:

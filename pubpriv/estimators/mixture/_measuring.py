@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from pubpriv.data.questions import Question
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._choice import prefer
 from pubpriv.estimators.mixture._components import (
     Floors,
     Round,
+    components_question,
     estimate_components,
     estimate_diagonal,
     estimate_spherical,
@@ -27,6 +29,9 @@ from pubpriv.estimators.mixture._verdict import on_its_way
 from pubpriv.estimators.mixture.public_model import pooled_start, public_starts
 from pubpriv.estimators.steps import Execution
 from pubpriv.released.law import Mixture
+
+_SPECIAL = {"diag": estimate_diagonal, "spherical": estimate_spherical}
+"""Steps of a round by covariance type; full covariances for all others."""
 
 
 def measure_components(scene: Scene, course: Course) -> tuple[Round, Shape, Climbed | None, MixturePlan]:
@@ -95,6 +100,8 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round
     if nested is not None:
         starts[0] = nested
     refined = []
+    first_rounds = [(start.mixture, asks[0]) for start, asks in zip(starts, plan.starts, strict=True)]
+    run.curator.foresee(*(_round_question(scene, scene.start(start), ask) for start, ask in first_rounds[1:]))
     for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
         mixture = start.mixture
         refined.append(_refine(scene, scene.start(mixture), start.floors, asks, f"(start {number})", mixture))
@@ -143,7 +150,12 @@ def _refine(
     return last
 
 
+def _round_question(scene: Scene, start: Mixture, ask: Ask) -> Question:
+    """Make the question of `_round`."""
+    kind = scene.covariance_type if scene.covariance_type in _SPECIAL else "full"
+    return components_question(kind, scene.scaling, scene.held(start), ask, scene.counts(start))
+
+
 def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    special = {"diag": estimate_diagonal, "spherical": estimate_spherical}
-    measure = special.get(scene.covariance_type, estimate_components)
+    measure = _SPECIAL.get(scene.covariance_type, estimate_components)
     return run(measure, scene.scaling, scene.held(start), floors, ask, scene.counts(start))

@@ -34,6 +34,7 @@ from pubpriv.estimators.mixture._fit_regions import (
     without_sides,
 )
 from pubpriv.estimators.mixture._linear import one_thread
+from pubpriv.estimators.mixture._outside import Outside
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -231,14 +232,8 @@ def check_fit(
 
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
-    d = len(scaling.location)
-    outside = last.outside if last.outside is not None and last.outside.seen else None
-    cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
-    along = shells_along(cells, longest_axes(scaling, last.start, noise))
-    partitions = shells_about(cells), along
-    if d == 1:
-        to_sides = partitions[0], shells_to_sides(cells)
-        partitions = to_sides if outside is not None or _quiet(to_sides, ask, last) else partitions
+    d, outside = len(scaling.location), _seen_outside(last)
+    partitions, along = _regions_of(scaling, last, noise, ask)
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     sides: Matrix = ()
     if axes.partition.own > along.own:  # a resumed run answers the question that was paid for
@@ -266,6 +261,29 @@ def check_fit(
         row_tuples(shells.inner(np.full(len(clear), True))[0]),
         sides,
     )
+
+
+def fit_question(scaling: Scaling, last: Round, noise: tuple[float, ...], ask: Ask) -> JointCounts:
+    """Make the question of `check_fit`, which depends on the last round alone, and not on the model that is judged."""
+    return JointCounts.priced(_regions_of(scaling, last, noise, ask)[0], ask.price)
+
+
+def _regions_of(
+    scaling: Scaling, last: Round, noise: tuple[float, ...], ask: Ask
+) -> tuple[tuple[ComponentShells, ComponentShells], ComponentShells]:
+    """Both partitions that are counted, and the shells along axes; one column may have those to its sides instead."""
+    cells = scaling.cells(last.start)  # a scan has the lengths in them from the round itself
+    along = shells_along(cells, longest_axes(scaling, last.start, noise))
+    partitions = shells_about(cells), along
+    if len(scaling.location) == 1:
+        to_sides = partitions[0], shells_to_sides(cells)
+        partitions = to_sides if _seen_outside(last) is not None or _quiet(to_sides, ask, last) else partitions
+    return partitions, along
+
+
+def _seen_outside(last: Round) -> Outside | None:
+    """Rows outside all components, where a round clearly has some."""
+    return last.outside if last.outside is not None and last.outside.seen else None
 
 
 def _quiet(partitions: tuple[ComponentShells, ...], ask: Ask, last: Round) -> bool:

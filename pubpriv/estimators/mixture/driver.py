@@ -22,10 +22,10 @@ from pubpriv.estimators.mixture._choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._course import Course, choose_course, survey
 from pubpriv.estimators.mixture._facts import diagnostics, verdict_of
-from pubpriv.estimators.mixture._far_rows import count_far
+from pubpriv.estimators.mixture._far_rows import count_far, far_question
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._measuring import measure_components
-from pubpriv.estimators.mixture._misfit import Fit, check_fit
+from pubpriv.estimators.mixture._misfit import Fit, check_fit, fit_question
 from pubpriv.estimators.mixture._results import released
 from pubpriv.estimators.mixture._scene import Scene
 from pubpriv.estimators.mixture._settings import KSSU, MixtureSettings
@@ -176,6 +176,9 @@ def _judged(
     rugged = scene.rugged(last.mixture)
     two = (last.mixture, fallback) if rugged else (scene.held(last.mixture), scene.held(fallback))
     two = two if last.outside is None else last.outside.beside(two, last.rows)
+    # about the last round alone; where the public model wins after all, other axes are counted, in another pass
+    of_far = [] if plan.far is None else [far_question(scaling, last, plan.far)]
+    run.curator.foresee(fit_question(scaling, last, noise, plan.fit), *of_far)
     guard = run.at("", shape)(prefer, scaling, *two, last.rows, plan.guard, ahead, rugged)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
