@@ -52,6 +52,11 @@ class Images:
         return np.asarray((self.q if self.weights is None else self.q * self.weights) @ self.q.T)
 
 
+def inhabited(labels: np.ndarray, regions: int) -> np.ndarray:
+    """Return whether each region has a record in this block, (regions,): what others add is zero, and costs no time."""
+    return np.bincount(labels + 1, minlength=regions + 1)[1 : regions + 1] > 0
+
+
 def counts_of(labels: np.ndarray, regions: int, weights: np.ndarray | None) -> np.ndarray:
     """Sum weights by region, int64 (regions,); records with label -1 are in no region."""
     inside = labels >= 0

@@ -22,7 +22,7 @@ from pubpriv.data._checks import integer, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame, grid_scale
-from pubpriv.data.images import Images, counts_of
+from pubpriv.data.images import Images, counts_of, inhabited
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     SUM_FACTOR,
@@ -131,8 +131,13 @@ class Moments(_Joint):
     def totals(self, view: View) -> Totals:
         """{"count": (regions,), "sum": concatenated, "square": (k,)}, with k regions that have frames."""
         labels = self.partition.assign(view)
-        count, sums, square = [], [], []
+        count, sums, square, some = [], [], [], inhabited(labels, len(self.frames))
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
+            if not some[region]:
+                count.append(0.0)
+                sums.append(np.zeros(frame.dimension))
+                square.append(0.0)
+                continue
             wanted = labels == region
             images = Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted))
             count.append(images.count())
@@ -245,17 +250,20 @@ class LiftedGram(_Joint):
     def totals(self, view: View) -> Totals:
         """Concatenated over regions; integers in float64 products stay below 2^53 and are exact."""
         labels = self.partition.assign(view)
-        pieces: dict[str, list[np.ndarray]] = {"count": [], "sum": [], "diagonal": [], "upper": []}
-        for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
+        k, ell, some = len(self.frames), self.frames[0].dimension, inhabited(labels, len(self.frames))
+        counts, sums, grams = np.zeros(k), np.zeros((k, ell)), np.zeros((k, ell, ell))
+        for region in np.flatnonzero(some).tolist():
             wanted = labels == region
-            images = Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted))
-            gram = images.gram()
-            pieces["count"].append(np.array([images.count()]))
-            pieces["sum"].append(images.sum())
-            pieces["diagonal"].append(gram.diagonal())
-            pieces["upper"].append(gram.ravel()[_flat(len(gram))])
-        pieces["count"].append(self._bare_counts(labels, view))
-        return {name: np.concatenate(pieces[name]).astype(np.int64) for name in self.parts}
+            picked = view.picked(self.frames[region], wanted)
+            images = Images.of(*picked, self.radii[region], view.weights_of(wanted))
+            counts[region], sums[region], grams[region] = images.count(), images.sum(), images.gram()
+        pieces = {
+            "count": np.concatenate([counts, self._bare_counts(labels, view)]),
+            "sum": sums,
+            "diagonal": grams.diagonal(axis1=1, axis2=2),
+            "upper": grams.reshape(k, -1)[:, _flat(ell)],
+        }
+        return {name: pieces[name].astype(np.int64).ravel() for name in self.parts}
 
     def values(self, noisy: Totals) -> Values:
         """Parts asked: counts (regions,), and for k regions with frames sums (k, ell), moments (k, ell, ell)."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from pubpriv.data.frames import GRID, Frame, grid_scale
-from pubpriv.data.images import Images
+from pubpriv.data.images import Images, inhabited
 from pubpriv.data.questions.base import (
     SUM_FACTOR,
     OverRegions,
@@ -71,8 +71,11 @@ class RegionSums(OverRegions):
     def totals(self, view: View) -> Totals:
         """Sums, concatenated over regions."""
         labels = self.partition.assign(view)
-        sums = []
+        sums, some = [], inhabited(labels, len(self.frames))
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
+            if not some[region]:
+                sums.append(np.zeros(frame.dimension))
+                continue
             wanted = labels == region
             vectors = self.vectors(*view.picked(frame, wanted))
             sums.append(Images.of(*vectors, self.length(radius), view.weights_of(wanted)).sum())
