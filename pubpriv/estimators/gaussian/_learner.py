@@ -19,7 +19,7 @@ import numpy as np
 from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection
+from pubpriv.data.questions import Bisection, LiftedGram
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import lattice
@@ -202,16 +202,19 @@ def _approach(
 
     Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
     """
-    half = position.records / 2
-    found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
+    search = radius_question(position.frame, typical, position.records / 2, asks[0])
+
+    def within(frame: Frame, median: float) -> LiftedGram:
+        if of_all:
+            where = shells_of_round(position.records, frame.dimension, widening * median, median)
+            return all_rows_question(frame, where, asks[1])
+        return joint_question(frame, widening * median, LearnerPlan.round_mean, asks[1])
+
+    if position.accuracy:  # after a round; otherwise the radius is anybody's guess
+        curator.foresee(within(position.frame, _likely_median(search)))
+    found = curator.release(search, asks[0].label)
     median = float(found.values["quantile"][0])
-    radius, d = widening * median, position.frame.dimension
-    if of_all:
-        where = shells_of_round(position.records, d, radius, median)
-        question = all_rows_question(found.question.frame, where, asks[1])
-    else:
-        question = joint_question(found.question.frame, radius, LearnerPlan.round_mean, asks[1])
-    answer = curator.release(question, asks[1].label)
+    answer = curator.release(within(found.question.frame, median), asks[1].label)
     moments = _moments_of(answer, whole.of(curator.size), _MISSED)
     # units in which the records' median norm equals a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
@@ -224,6 +227,20 @@ def _approach(
     seconds, sds = (part["moment"][1:] / position.records for part in (answer.values, answer.question.noise()))
     frame = whitened_by_all(moments.frame, inner, seconds, sds.ravel())
     return Position(frame, moments.records, accuracy, None if frame == inner else inner)
+
+
+def _likely_median(search: Bisection) -> float:
+    """Guess the radius that a search will find if a round came before.
+
+    The round made the median that of standard Gaussian rows, had it been what was found. But a search finds the upper
+    end of a cell, so the median is less, by up to a cell and half of one in the mean. The guess was right in 4 of ten
+    rounds of one column, in 6 of two to seven and in 9 of ten columns (normal, lognormal and t rows, rho 0.5); a wrong
+    one costs a pass, as none does, and the time to sum the moments.
+    """
+    thresholds = search.thresholds
+    gaussian = math.sqrt(median_norm_squared(np.ones(search.frame.dimension)))
+    middle = gaussian * math.sqrt(float(thresholds[0] / thresholds[1]))
+    return float(thresholds[min(int(np.searchsorted(thresholds, middle)), len(thresholds) - 1)])
 
 
 @step(title="final release", private=True)
