@@ -60,12 +60,14 @@ def counted() -> dict[str, tuple[int, int]]:
     """Count questions and passes over all rows of simulated fits, by kind of fit."""
     generator = np.random.default_rng(0)
     one = 5 + 2 * generator.standard_normal((4_000, 3))
+    long = generator.standard_normal((280_000, 3))
     apart = generator.standard_normal((6_000, 3)) + 9 * (np.arange(6_000) % 2)[:, None]
     near = generator.standard_normal((6_000, 3)) + 2.5 * (np.arange(6_000) % 2)[:, None]
     fits: dict[str, tuple[np.ndarray, Callable[..., Any]]] = {
         "mean, covariance known": (one, lambda public, run: pp.estimate_mean(public, run, covariance=4 * np.eye(3))),
         "mean, covariance unknown": (one, lambda public, run: pp.estimate_mean(public, run, covariance="unknown")),
         "gaussian": (one, pp.estimate_gaussian),
+        "gaussian, long table": (long, pp.estimate_gaussian),
         "gaussian, target gaussian": (one, lambda public, run: pp.estimate_gaussian(public, run, target="gaussian")),
         "mixture, two apart": (apart, lambda public, run: pp.estimate_mixture(public, run, n_components=2)),
         "mixture, two that overlap": (near, lambda public, run: pp.estimate_mixture(public, run, n_components=2)),

@@ -23,7 +23,7 @@ from pubpriv.data.looks import Looks
 from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.placement import check_places, check_shape
 from pubpriv.data.questions.base import Question, Totals, check_totals
-from pubpriv.data.questions.radial import draws_of
+from pubpriv.data.questions.radial import GAUSSIAN, draws_of
 from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import (
@@ -228,6 +228,11 @@ class Curator(Confined):
         return self._unit.asks_of_one_row
 
     @property
+    def asks_of_samples(self) -> bool:
+        """Whether questions about a sample of the rows (`OfSample`) are accepted."""
+        return self._unit.exact_rows is not None and self.budget.noise_law == GAUSSIAN
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of the estimate."""
         return tuple(self._table.column_names)
@@ -323,7 +328,7 @@ class Curator(Confined):
 
     @property
     def passes(self) -> int:
-        """Number of passes over the private rows that this run made in this process; public, as questions are."""
+        """Number of passes over all private rows that this run made in this process; public, as questions are."""
         return self._looks.passes
 
     def release(self, question: Question, label: str) -> Answer:

@@ -31,6 +31,7 @@ from pubpriv.data.questions import (
     JointCounts,
     LiftedGram,
     Moments,
+    OfSample,
     PerPerson,
     PersonSizes,
     Radial,
@@ -125,8 +126,8 @@ def test_well_formed_questions_are_answered(curator):
     curator.release(Counts(Everything(), SD), "good/everything")
     curator.release(Counts(CELLS, SD), "good/cells")
     # zCDP has no price for the one, and tables of rows have no persons and this one no dates:
-    # `test_stable_cells.py`, `test_persons.py`, `test_in_period.py`
-    assert kinds == {*QUESTIONS} - {StableCells, PerPerson, PersonSizes, InPeriod}
+    # `test_stable_cells.py`, `test_persons.py`, `test_in_period.py`; of samples: `test_samples.py`
+    assert kinds == {*QUESTIONS} - {StableCells, PerPerson, PersonSizes, InPeriod, OfSample}
     # groups are asked of tables that have some: tests/data/test_categories.py
     assert partitions | {Everything, Cells, ByCategory} == {*PARTITIONS, type(None)}
 

@@ -29,6 +29,7 @@ from pubpriv.data.questions import (
     JointCounts,
     LiftedGram,
     Moments,
+    OfSample,
     PerPerson,
     PersonSizes,
     Question,
@@ -113,6 +114,7 @@ def _questions() -> dict[str, Question]:
         "PerPerson": PerPerson(ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM), 1, 64),
         "PersonSizes": PersonSizes(_COUNT),
         "InPeriod": InPeriod(Counts(partition, _COUNT), "2026-11"),
+        "OfSample": OfSample(Counts(partition, _COUNT), 1),
     }
     # any other as the catalogue has it; radial noise is measured in `radial`, and a choice adds none to what leaves
     apart = {*map(type, made.values()), Radial, Selection}

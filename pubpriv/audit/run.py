@@ -16,6 +16,7 @@ from pubpriv.audit import (
     _persons,
     _prices,
     _radial,
+    _samples,
     _sensitivity,
     _tampering,
     recording,
@@ -40,6 +41,7 @@ class _Check:
 
 _CHECKS = (
     _Check("sensitivity", "looking for neighbours further apart than declared", _sensitivity.findings),
+    _Check("samples", "replacing records inside and outside of a sample", _samples.findings),
     _Check("files", "replacing records at the edges of files, row groups and blocks", _files.findings),
     _Check("lines", "putting any bytes into lines of CSV files", _lines.findings),
     _Check("persons", "replacing all rows of a person", _persons.findings),

@@ -21,8 +21,10 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from pubpriv.data.confined import Confined
+from pubpriv.data.memory import Kept
 from pubpriv.data.questions import Bisection
 from pubpriv.data.questions.base import Question, Totals
+from pubpriv.data.questions.of_sample import sample_of
 from pubpriv.data.scan import scan_together
 
 Source = Callable[[Question], Any]
@@ -33,7 +35,7 @@ class Looks(Confined):
     """The scans of one run, and totals of questions that it has not asked yet.
 
     Attributes:
-        passes: number of scans so far.
+        passes: number of scans of all rows so far; those of a sample that is in memory are not counted.
     """
 
     def __init__(self) -> None:
@@ -85,14 +87,30 @@ class Looks(Confined):
         foreseen, self._foreseen = self._foreseen, ()
         table = source(question)
         beside = [other for other in foreseen if sums_of(other) != summed and source(other) is table and fits(other)]
-        self.passes += 1
-        totals, *others = scan_together(table, (question, *beside), executor, here)
-        self._known += zip(map(sums_of, beside), others, strict=True)
+        self.passes += not getattr(table, "gathered", False)
+        samples = [] if sample_of(question) else [source(other) for other in foreseen if sample_of(other)]
+        if executor is None and (new := [each for each in samples if not getattr(each, "gathered", True)]):
+            table = _Gathering(table, new[0])
+        totals, *kept = scan_together(table, (question, *beside), executor, here)
+        self._known += zip(map(sums_of, beside), kept, strict=True)
         return totals
 
     def forget(self) -> None:
         """Throw away all totals, and what was foreseen."""
         self._foreseen, self._known = (), []
+
+
+class _Gathering:
+    """A table whose next scan, of all rows, keeps those of a sample, of which questions were foreseen."""
+
+    def __init__(self, table: Any, sample: Any) -> None:
+        self._table, self._sample = table, sample
+
+    def chunks(self) -> list[Any]:
+        """Return the table's chunks; those that are in memory already are left as they are."""
+        chunks: list[Any] = self._table.chunks()
+        kept = any(isinstance(chunk, Kept) for chunk in chunks)
+        return chunks if kept else self._sample.gathering(chunks)
 
 
 # weak, so that totals are freed with the run's last curator in this process

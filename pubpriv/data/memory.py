@@ -1,11 +1,11 @@
 """Keep the decoded blocks of a small table: reading takes most of a scan's time, and a run scans a table often.
 
 Blocks stay in the memory of the process that scans, as long as a curator references them. The objects that contain
-them cannot be pickled, shown or iterated. A table of more than `MOST_BYTES` is read again every time. All questions of
-a run are then answered from the rows that it read first.
+them cannot be pickled, shown or iterated. A table of more than `MOST_BYTES` is read again every time, but for the rows
+of a sample (`data.samples`). Otherwise all questions of a run are answered from the rows that it read first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from pubpriv.data._norms import KeptNorms, NormsOf
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.columns import Column
 from pubpriv.data.confined import Confined
-from pubpriv.data.pieces import Chunk
+from pubpriv.data.samples import GatheringChunk, SampledChunk
 from pubpriv.data.tables import PrivateTable
 
 MOST_BYTES = 1 << 26
@@ -52,6 +53,12 @@ class Kept(Confined):
         return int(self.chunk.n_records)
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns of the estimate."""
+        columns: tuple[Column, ...] = self.chunk.columns
+        return columns
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks."""
         return int(self.chunk.n_blocks)
@@ -75,11 +82,16 @@ class Kept(Confined):
 
 
 class _Remembered(Confined):
-    """A private table for one curator's scans: the first scan decodes the rows, later ones use them from memory."""
+    """A private table for one curator's scans: the first scan decodes the rows, later ones use them from memory.
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
-        self._held: tuple[list[Chunk], dict[int, list[np.ndarray]], NormsOf] = [], {}, {}
+    Args:
+        table: lists its chunks.
+        every: one record in so many is kept, those of a sample; None: all are.
+    """
+
+    def __init__(self, table: Any, every: int | None = None) -> None:
+        self._table, self._every = table, every
+        self._held: tuple[list[Any], dict[int, list[np.ndarray]], NormsOf] = [], {}, {}
 
     def chunks(self) -> list[Kept]:
         """Return the table's chunks, with its check of the row count until all chunks are in memory.
@@ -90,9 +102,26 @@ class _Remembered(Confined):
         """
         chunks, memory, _ = self._held
         if not chunks or len(memory) < len(chunks):
-            self._held = self._table.chunks(), {}, {}
+            listed = self._table.chunks()
+            of_sample = [] if self._every is None else [SampledChunk(chunk, self._every) for chunk in listed]
+            self._held = of_sample or listed, {}, {}
         chunks, memory, norms = self._held  # read once: another thread may change it
         return [Kept(chunk, memory, number, norms) for number, chunk in enumerate(chunks)]
+
+    @property
+    def gathered(self) -> bool:
+        """Whether a sample is in memory, all of it."""
+        return self._every is not None and 0 < len(self._held[0]) == len(self._held[1])
+
+    def gathering(self, chunks: Sequence[Any]) -> list[Any]:
+        """Return the table's chunks in a form that keeps the sample while a scan reads them for other questions.
+
+        Args:
+            chunks: all chunks of the table, listed now.
+        """
+        every, memory = self._every or 1, dict[int, list[np.ndarray]]()
+        self._held = [SampledChunk(chunk, every) for chunk in chunks], memory, {}
+        return [GatheringChunk(chunk, every, memory, number) for number, chunk in enumerate(chunks)]
 
 
 class ListedOnce:
@@ -118,13 +147,15 @@ class ListedOnce:
         return self._table.chunks() if listed is None else listed
 
 
-def remembering(table: Any, listed: Any = None) -> Any:
-    """Wrap a table so that its blocks are kept, if it is a small private one.
+def remembering(table: Any, listed: Any = None, every: int | None = None) -> Any:
+    """Wrap a table so that its blocks are kept, if it is a private one and these are few.
 
     Args:
         table: the table.
-        listed: lists its chunks, and is returned for tables that are not small; None: the table itself.
+        listed: lists its chunks, and is returned if nothing is kept; None: the table itself.
+        every: one record in so many is kept, those of a sample, of a simulated table, too; None: all are.
     """
     listed = table if listed is None else listed
-    small = isinstance(table, PrivateTable) and (table.n_rows or 0) * len(table.columns) * 8 <= MOST_BYTES
-    return _Remembered(listed) if small else listed
+    rows = (table.n_rows or 0) // (every or 1)
+    few = rows * len(table.column_names) * 8 <= MOST_BYTES
+    return _Remembered(listed, every) if few and (every or isinstance(table, PrivateTable)) else listed

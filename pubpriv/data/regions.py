@@ -142,6 +142,10 @@ class View(Confined):
         view._counts = True
         return view
 
+    def holding(self, block: np.ndarray) -> "View":
+        """Return a view of other records in the same places, with the same weights, from which nothing is kept."""
+        return View(block, None, self.weights, self.codes, None, self._watch)
+
     def norms(self, frame: Frame) -> np.ndarray:
         """Return the squared norms of the block under `frame`, computed once."""
         frame = self._workspace.same(frame)

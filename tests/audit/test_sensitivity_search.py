@@ -19,6 +19,7 @@ from pubpriv.data.questions import (
     InPeriod,
     LiftedGram,
     Moments,
+    OfSample,
     PerPerson,
     PersonSizes,
     Radial,
@@ -45,8 +46,8 @@ def found(question, reach=1.0):
 def test_the_catalogue_has_every_kind_of_question():
     """A kind of question, or of partition, that is added to a closed list is forgotten by no audit."""
     tried = {type(example.question) for example in EXAMPLES.values()}
-    others = {PerPerson, PersonSizes, InPeriod}
-    assert {*closed_list.QUESTIONS} - tried == others, "`audit._persons` and `audit._periods` try these"
+    others = {PerPerson, PersonSizes, InPeriod, OfSample}
+    assert {*closed_list.QUESTIONS} - tried == others, "`audit._persons`, `_periods` and `_samples` try these"
     assert tried - {*WEIGHED} == {Radial, Selection, StableCells}
     assert len({example.mechanism for example in EXAMPLES.values()}) == len(EXAMPLES)
     partitions = {type(getattr(example.question, "partition", None)) for example in EXAMPLES.values()}

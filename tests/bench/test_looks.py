@@ -22,6 +22,7 @@ def test_fits_pass_over_their_rows_no_more_often_than_they_did(fits):
         "mean, covariance known": (4, 3),
         "mean, covariance unknown": (19, 12),
         "gaussian": (19, 12),
+        "gaussian, long table": (19, 4),
         "gaussian, target gaussian": (17, 12),
         "mixture, two apart": (10, 7),
         "mixture, two that overlap": (10, 7),

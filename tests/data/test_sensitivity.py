@@ -22,6 +22,7 @@ from pubpriv.data.questions import (
     InPeriod,
     LiftedGram,
     Moments,
+    OfSample,
     PerPerson,
     PersonSizes,
     Radial,
@@ -443,6 +444,6 @@ def test_noise_of_each_part_is_the_smallest_integer_for_its_share(kind, index):
 def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
-    assert kinds == {*CLOSED_LIST} - {InPeriod, PerPerson, PersonSizes, Radial}  # audited apart
+    assert kinds == {*CLOSED_LIST} - {InPeriod, OfSample, PerPerson, PersonSizes, Radial}  # audited apart
     assert 7 * len(PARTITIONS) + 7 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0

@@ -15,6 +15,7 @@
 | `PerPerson` | another of these, a person's rows counting as L records at most | L^2 times the other's |
 | `PersonSizes` | persons, and persons by number of rows | 2 w^2 |
 | `InPeriod` | any of these of rows, or of persons, in one period | twice theirs for one count or a bisection of rows |
+| `OfSample` | any sum of these, of a public sample of the rows | theirs |
 | `Radial` | any of these of rows, with radial noise (pure DP) | epsilon^2: theirs, or by region 4 f |
 
 w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`; f is
@@ -29,12 +30,13 @@ from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Part, Question
 from pubpriv.data.questions.in_period import InPeriod
 from pubpriv.data.questions.of_rows import OF_ROWS
+from pubpriv.data.questions.of_sample import OfSample
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import Radial
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 
-QUESTIONS = (*OF_ROWS, InPeriod, PerPerson, PersonSizes, Radial)
+QUESTIONS = (*OF_ROWS, InPeriod, OfSample, PerPerson, PersonSizes, Radial)
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "JointCounts",
     "LiftedGram",
     "Moments",
+    "OfSample",
     "Part",
     "PerPerson",
     "PersonSizes",

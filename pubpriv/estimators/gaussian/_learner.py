@@ -19,7 +19,8 @@ import numpy as np
 from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, LiftedGram
+from pubpriv.data.questions import Bisection, LiftedGram, OfSample, Question
+from pubpriv.data.questions.of_sample import sample_of
 from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators._lattice import lattice
@@ -188,6 +189,7 @@ def _approach(
     asks: tuple[Ask, Ask],
     whole: WholeRows,
     of_all: bool = False,
+    every: int | None = None,
 ) -> Position:
     """Run one round: find a map under which the records are closer to standard.
 
@@ -199,34 +201,47 @@ def _approach(
         asks: for the radius and for the moments.
         whole: number of whole rows.
         of_all: whether to whiten all rows, and not only the inner ones; see `_all_rows`.
+        every: one row in so many is read, those of a sample; None: all are.
 
     Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
     """
-    search = radius_question(position.frame, typical, position.records / 2, asks[0])
 
-    def within(frame: Frame, median: float) -> LiftedGram:
+    def part(question: Bisection | LiftedGram) -> Question:
+        return question if every is None else OfSample(question, every)
+
+    def within(frame: Frame, median: float) -> Question:
+        radius = widening * median
         if of_all:
-            where = shells_of_round(position.records, frame.dimension, widening * median, median)
-            return all_rows_question(frame, where, asks[1])
-        return joint_question(frame, widening * median, LearnerPlan.round_mean, asks[1])
+            return all_rows_question(frame, shells_of_round(position.records, frame.dimension, radius, median), asks[1])
+        return part(joint_question(frame, radius, LearnerPlan.round_mean, asks[1]))
 
+    search = radius_question(position.frame, typical, position.records / (every or 1) / 2, asks[0])
     if position.accuracy:  # after a round; otherwise the radius is anybody's guess
         curator.foresee(within(position.frame, _likely_median(search)))
-    found = curator.release(search, asks[0].label)
+    found = curator.release(part(search), asks[0].label)
     median = float(found.values["quantile"][0])
     answer = curator.release(within(found.question.frame, median), asks[1].label)
-    moments = _moments_of(answer, whole.of(curator.size), _MISSED)
+    read = sample_of(answer.question) or 1  # of a resumed run, as it was asked
+    moments = _moments_of(answer, _of_one_in(read, whole.of(curator.size)), _MISSED)
     # units in which the records' median norm equals a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(
         moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
     )
-    inner = _moved(moments, median)
+    inner, records = _moved(moments, median), read * moments.records
     if not of_all:
-        return Position(inner, moments.records, accuracy)
+        return Position(inner, records, accuracy)
     seconds, sds = (part["moment"][1:] / position.records for part in (answer.values, answer.question.noise()))
     frame = whitened_by_all(moments.frame, inner, seconds, sds.ravel())
-    return Position(frame, moments.records, accuracy, None if frame == inner else inner)
+    return Position(frame, records, accuracy, None if frame == inner else inner)
+
+
+def _of_one_in(every: int, size: Size) -> Size:
+    """Give the size of a sample of one row in `every`, which is known but for chance."""
+    if every == 1:
+        return size
+    rows = max(2, round(size.rows / every))
+    return replace(size, rows=rows, sd=math.hypot(size.sd / every, math.sqrt(rows)))
 
 
 def _likely_median(search: Bisection) -> float:
@@ -400,19 +415,27 @@ def _weight(own: float, other: float, distance: float) -> float:
     return own / (own + max(other, distance - own))
 
 
-def first_question(run: Execution, start: Frame, typical: float, plan: LearnerPlan) -> Bisection:
+def first_question(run: Execution, start: Frame, typical: float, plan: LearnerPlan, early: int | None) -> Question:
     """Make the question with which `walk` begins, as far as it is known before the whole rows are counted."""
-    return radius_question(start, typical, run.curator.n_rows / 2, plan.rounds[0][0])
+    search = radius_question(start, typical, run.curator.n_rows / (early or 1) / 2, plan.rounds[0][0])
+    return search if early is None else OfSample(search, early)
 
 
-def walk(run: Execution, start: Frame, typical: float, plan: LearnerPlan, whole: WholeRows) -> Position:
-    """Run all rounds of `plan`, beginning with the map `start`, under which the median of |w| is about `typical`."""
+def walk(
+    run: Execution, start: Frame, typical: float, plan: LearnerPlan, whole: WholeRows, early: int | None = None
+) -> Position:
+    """Run all rounds of `plan`, beginning with the map `start`, under which the median of |w| is about `typical`.
+
+    All but the last, which corrects what a part of the rows may not show, read one row in `early`, if that is given.
+    """
     position = Position(start, whole.rows)
     count = len(plan.rounds)
     widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
-        last = plan.whitens_all and number + 1 == count and plan.final.law == GAUSSIAN  # radial noise: one region
-        position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks, whole, last)
+        last = number == count - 1
+        of_all = last and plan.whitens_all and plan.final.law == GAUSSIAN  # radial noise: one region
+        here, every = run.at(f"{number + 1} of {count}"), None if last else early
+        position = here(_approach, position, typical, widening[number], asks, whole, of_all, every)
         typical = math.sqrt(position.frame.dimension)
     return position
 

@@ -23,6 +23,7 @@ from pubpriv.estimators.gaussian._learner import final_rho, first_question, walk
 from pubpriv.estimators.gaussian._plan import (
     TablePlan,
     check_run,
+    early_sample,
     enough_for,
     feasible,
     shells_question,
@@ -54,15 +55,16 @@ def estimate_table(
     curator.rehearse(plan.questions)
     preconditioner = run(precondition, layout.whitened(rows)) if layout.regular else None
     begin = None if preconditioner is None else (layout.frame(preconditioner), preconditioner.typical_radius)
+    early = early_sample(curator, rows, len(layout.regular), purse)
     of_sizes = [
         scale_question(layout, column, ask)
         for column, ask in zip(layout.degenerate, plan.scales, strict=True)
         if ask is not None
     ]
-    curator.foresee(*([] if begin is None else [first_question(run, *begin, plan)]), *of_sizes)
+    curator.foresee(*([] if begin is None else [first_question(run, *begin, plan, early)]), *of_sizes)
     whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
     records = whole.rows
-    position = None if begin is None else walk(run, *begin, plan, whole)
+    position = None if begin is None else walk(run, *begin, plan, whole, early)
     scales = tuple(
         Scale(float(column.scale or 0.0), True)
         if ask is None

@@ -32,7 +32,7 @@ from pubpriv.estimators.gaussian._learner import (
     walk,
 )
 from pubpriv.estimators.gaussian._no_public import no_public
-from pubpriv.estimators.gaussian._plan import check_run, enough_for, learner_plan
+from pubpriv.estimators.gaussian._plan import check_run, early_sample, enough_for, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_shape import public_lattices
 from pubpriv.estimators.gaussian._reference import (
@@ -189,10 +189,10 @@ def _learner(
     plan = learner_plan(purse, curator.n_rows, d)
     curator.rehearse(plan.questions)
     center, whitening, _ = preconditioner.arrays
-    begin = Frame.of(center, whitening), preconditioner.typical_radius
-    curator.foresee(first_question(run, *begin, plan))
+    begin, early = (Frame.of(center, whitening), preconditioner.typical_radius), early_sample(curator, rows, d, purse)
+    curator.foresee(first_question(run, *begin, plan, early))
     whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
-    measured = run(measure, walk(run, *begin, plan, whole), plan.final, whole)
+    measured = run(measure, walk(run, *begin, plan, whole, early), plan.final, whole)
     measured = replace(measured, blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
     fit = fit_to_gaussian(run, fitted, measured, run(public_lattices, rows), plan.histogram)

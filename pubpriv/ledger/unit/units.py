@@ -20,6 +20,7 @@ from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
 from pubpriv.data.questions.in_period import whole
 from pubpriv.data.questions.of_rows import OF_ONE_ROW, WEIGHED
+from pubpriv.data.questions.of_sample import sample_of
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
@@ -142,9 +143,18 @@ class RowUnit:
         self._listed.check()
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:  # noqa: ARG002
-        """Return the table; if wanted and it is small, its blocks are kept in memory."""
-        table = remembering(self._table, self._listed) if remembered else self._listed
-        return lambda _: table
+        """Return the table; if wanted and it is small, its blocks are kept in memory, and so are those of a sample."""
+        if not remembered:
+            return lambda _: self._listed
+        kept: dict[int | None, Any] = {None: remembering(self._table, self._listed)}
+
+        def source(question: Question) -> Any:
+            every = sample_of(question)
+            if every not in kept:
+                kept[every] = remembering(self._table, kept[None], every)
+            return kept[every]
+
+        return source
 
 
 class PersonUnit:

@@ -336,6 +336,8 @@ def kind_of(question: Mapping[str, Any]) -> str:
         return kind
     if kind == "InPeriod":
         return f"{kind_of(inner)} in {question.get('period')}"
+    if kind == "OfSample":
+        return f"{kind_of(inner)} of a sample"
     return f"{kind_of(inner)} per person" if kind == "PerPerson" else f"{kind}({kind_of(inner)})"
 
 

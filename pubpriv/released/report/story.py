@@ -42,6 +42,8 @@ def in_words(question: str) -> str:
     dated = re.fullmatch(r"(.+) in ([0-9][0-9QW-]+)", question)
     if dated is not None:
         return f"{in_words(dated[1])}; only rows of {dated[2]}"
+    if question.endswith(" of a sample"):
+        return f"{in_words(question.removesuffix(' of a sample'))}; of some of the rows, those that a public rule picks"
     if question.endswith(" per person"):
         inner = question.removesuffix(" per person")
         counted = "one row of each person counts" if inner in _OF_ONE_ROW else "a person's rows share one weight"

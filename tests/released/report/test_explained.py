@@ -12,7 +12,7 @@ from pubpriv.released.report._route import route
 from pubpriv.released.report.explained import explained
 from pubpriv.released.report.story import Story, in_words
 
-WRAPPERS = {"InPeriod", "PerPerson", "Radial"}
+WRAPPERS = {"InPeriod", "OfSample", "PerPerson", "Radial"}
 
 
 def asked_often(**privacy):
@@ -40,6 +40,7 @@ def test_every_question_has_words(question):
     one_row = question in [each.__name__ for each in OF_ONE_ROW]
     assert ("one row of each" in in_words(f"{question} per person")) == one_row
     assert in_words(f"{question} in 2026-W47") == f"{words}; only rows of 2026-W47"
+    assert in_words(f"{question} of a sample") == f"{words}; of some of the rows, those that a public rule picks"
 
 
 def test_a_model_tells_its_questions_in_order_with_their_prices():
