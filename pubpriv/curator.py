@@ -209,8 +209,9 @@ class Curator(Confined):
     def _assemble(self, table: Any, run: Run, noise: NoiseSource, executor: Executor | None, *unit: Any) -> None:
         self._table, self._run, self._noise, self._executor = table, run, noise, executor
         self._unit = unit_of(table, run, *unit)
-        self._source = self._unit.source(remembered=executor is None, shared=True)
         self._looks = Looks.of_run(run.name)
+        source = self._unit.source(remembered=executor is None, shared=True)
+        self._source = self._looks.shared(source) if executor is None else source
 
     @property
     def size(self) -> Size:

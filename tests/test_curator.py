@@ -18,6 +18,7 @@ from pubpriv import curator as door
 from pubpriv.data import looks
 from pubpriv.data import scan as scanning
 from pubpriv.data.frames import Frame
+from pubpriv.data.pieces import Chunk
 from pubpriv.data.questions import Bisection, ClippedSums, Counts, JointCounts, LiftedGram
 from pubpriv.data.questions.base import SUM_FACTOR
 from pubpriv.data.regions import Everything, NearestPoint
@@ -706,3 +707,24 @@ def test_what_was_summed_is_answered_although_the_file_is_gone(table, ledger, tm
     with pytest.raises(InvalidInput, match="no private table"):
         curator.release(replace(COUNTS, noise_scale=1 << 31), "more")
     assert spent(ledger) == paid
+
+
+def test_tasks_of_a_run_share_what_was_read_and_foreseen(table, ledger, monkeypatch):
+    """Each enters by a handle, asks one question and leaves; rows are decoded once, and summed in one pass."""
+    made, read, real = passes_of(monkeypatch), [], Chunk.blocks
+    monkeypatch.setattr(Chunk, "blocks", lambda chunk: (read.append(chunk), real(chunk))[1])
+    curator = run(table, ledger)
+    curator.foresee(MEDIAN)
+
+    def task(question, label):
+        inside = curator.handle.open()
+        inside.release(question, label)
+        inside.leave()
+
+    task(COUNTS, "counts")
+    task(MEDIAN, "median")
+    task(replace(COUNTS, noise_scale=1 << 31), "more")
+    assert made == [2, 1]
+    assert curator.passes == 2
+    assert len(read) == 1
+    curator.close()

@@ -42,6 +42,7 @@ class Looks(Confined):
         self.passes = 0
         self._foreseen: tuple[Question, ...] = ()
         self._known: list[tuple[Question, Totals]] = []
+        self._source: Source | None = None
 
     @classmethod
     def of_run(cls, run: Hashable) -> "Looks":
@@ -50,6 +51,15 @@ class Looks(Confined):
             return cls()
         with _sharing:
             return _SHARED.setdefault(run, cls())
+
+    def shared(self, source: Source) -> Source:
+        """Return the source of the first curator of this run, so that others find the rows that it keeps in memory.
+
+        Args:
+            source: that of the curator which asks, and is the first one if there was none.
+        """
+        self._source = self._source or source
+        return self._source
 
     def foresee(self, questions: Sequence[Question]) -> None:
         """Let the next scan sum these questions, too; those foreseen before are forgotten."""
@@ -96,8 +106,8 @@ class Looks(Confined):
         return totals
 
     def forget(self) -> None:
-        """Throw away all totals, and what was foreseen."""
-        self._foreseen, self._known = (), []
+        """Throw away all totals and rows, and what was foreseen."""
+        self._foreseen, self._known, self._source = (), [], None
 
 
 class _Gathering:
