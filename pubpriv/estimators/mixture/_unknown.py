@@ -111,13 +111,20 @@ def search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan, 
     joined = tight if groups.count == 1 else run.at("(all groups as one)")(tighten, groups.joined(), plan.most)
     subspaces = find_subspaces(run, scaling, tight, plan.dimension, plan.pca)
     tried: list[_Evidence] = []
-    for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
-        where = _proposal(tight, joined, subspaces, k)
-        here = run.at(f"({k} components)", subspaces)
-        seeds = here(seed, *where, k)
-        tried.append(here(_probe, scaling, *where, seeds, least, ask))
-        if tried[-1].apart:
-            return Placement(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
+    asks = [*zip(range(plan.most, 1, -1), plan.search, strict=True)]
+    while asks:
+        # one, then two, then four, ...: a pass for each of them would be read again and again, and few are for nothing
+        together, asks = asks[: len(tried) + 1], asks[len(tried) + 1 :]
+        proposals = []
+        for k, ask in together:
+            where = _proposal(tight, joined, subspaces, k)
+            seeds = run.at(f"({k} components)", subspaces)(seed, *where, k)
+            proposals.append((k, ask, where, seeds))
+        run.curator.foresee(*(_question(scaling, *where, seeds, ask) for _, ask, where, seeds in proposals[1:]))
+        for k, ask, where, seeds in proposals:
+            tried.append(run.at(f"({k} components)", subspaces)(_probe, scaling, *where, seeds, least, ask))
+            if tried[-1].apart:
+                return Placement(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
     return Placement(1, _as_grouped(groups, 1), *_proposal(tight, joined, subspaces, 1), None, tuple(tried))
 
 
@@ -148,13 +155,19 @@ def _probe(
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
     """
-    partition = _pairs(scaling, groups, subspaces, seeds)
-    question = Counts.priced(partition, ask.price)
-    answer = curator.release(question, ask.label)
+    question = _question(scaling, groups, subspaces, seeds, ask)
+    answer, partition = curator.release(question, ask.label), question.partition
+    assert isinstance(partition, PairBins)
     counts = answer.values["count"].reshape(-1, PairBins.bins)
     noise, k = bounding_sd(answer.question, "count"), len(seeds.groups)
     grain = _grains(partition, scaling, groups.steps)
     return _Evidence(row_tuples(counts), noise, k, _apart(counts, noise, k, least, grain))
+
+
+@one_thread
+def _question(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask) -> Counts:
+    """Make the question of `_probe`."""
+    return Counts.priced(_pairs(scaling, groups, subspaces, seeds), ask.price)
 
 
 def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
