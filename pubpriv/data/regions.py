@@ -144,7 +144,7 @@ class View(Confined):
 
     def holding(self, block: np.ndarray) -> "View":
         """Return a view of other records in the same places, with the same weights, from which nothing is kept."""
-        return View(block, None, self.weights, self.codes, None, self._watch)
+        return View(block, None, self.weights, self.codes, None, self._watch, self.records)
 
     def norms(self, frame: Frame) -> np.ndarray:
         """Return the squared norms of the block under `frame`, computed once."""

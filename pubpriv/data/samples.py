@@ -97,6 +97,11 @@ class SampledChunk:
         return columns
 
     @property
+    def n_records(self) -> None:
+        """Unknown before the chunk is read; no question of a sample depends on it."""
+        return None
+
+    @property
     def n_blocks(self) -> int:
         """Number of blocks of the chunk, over `every`: public, other than the number of records in the sample."""
         return 1 + int(self.chunk.n_blocks) // self.every
@@ -130,6 +135,11 @@ class GatheringChunk(Confined):
         """Groups of its rows; None: there are none."""
         by: ByCategory | None = self.chunk.by
         return by
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return int(self.chunk.n_records)
 
     @property
     def n_blocks(self) -> int:
