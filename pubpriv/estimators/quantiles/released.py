@@ -110,6 +110,17 @@ class Quantiles:
         sds = [float(known.rank_sds(share)[i]) / known.total for i, share in enumerate(below.tolist())]
         return np.array(known.edges), below, np.array(sds)
 
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a row for each quantile: column, rank, value, and the ends of its 95% interval."""
+        import pandas as pd
+
+        rows = [
+            (name, each.share, each.value, each.low, each.high)
+            for name, found in zip(self.columns, self._found, strict=True)
+            for each in found
+        ]
+        return pd.DataFrame(rows, columns=["column", "rank", "value", "low", "high"])
+
     def summary(self) -> str:
         """Describe the release in a few lines: its guarantee, a sentence for each column, and its warnings."""
         lines = [f"privacy: {self.privacy['guarantee']['text']}"]

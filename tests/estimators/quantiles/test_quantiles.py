@@ -65,6 +65,11 @@ def test_numbers_have_the_shapes_that_they_say_and_rise():
         assert (np.diff(edges) > 0).all()
         assert (np.diff(below) >= 0).all()
         assert len(edges) == len(below) == len(sds)
+    frame = found.to_frame()
+    assert frame["value"].tolist() == found.values.ravel().tolist()
+    assert frame[["low", "high"]].to_numpy().tolist() == found.intervals.reshape(-1, 2).tolist()
+    assert frame["column"].tolist() == np.repeat(found.columns, 5).tolist()
+    assert frame["rank"].tolist() == list(AT) * D
     value, low, high = found.quantile("income", 0.6)
     assert found.values[0, 2] < value < found.values[0, 3]
     assert low <= value <= high
