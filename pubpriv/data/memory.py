@@ -48,9 +48,10 @@ class Kept(Confined):
         return by
 
     @property
-    def n_records(self) -> int:
-        """Number of records."""
-        return int(self.chunk.n_records)
+    def n_records(self) -> int | None:
+        """Number of records; None: of a sample, in which it is not known."""
+        n_records: int | None = self.chunk.n_records
+        return n_records
 
     @property
     def columns(self) -> tuple[Column, ...]:

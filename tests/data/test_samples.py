@@ -122,7 +122,7 @@ def test_a_curator_gathers_a_sample_in_one_pass(limit, tmp_path, monkeypatch):
     monkeypatch.setattr(Chunk, "blocks", lambda chunk: (read.append(chunk.piece.number), real(chunk))[1])
     if limit == "large":
         monkeypatch.setattr(memory, "MOST_BYTES", N * 2 * 8 - 1)
-    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+    with pp.Ledger.open(f"sqlite:///{tmp_path}.db") as ledger:  # beside the folder, which is the table
         ledger.register("t", budget=pp.ZeroConcentratedDP(100), table=table)
         with pp.Curator(table, ledger, "t", pp.ZeroConcentratedDP(20)) as curator:
             curator.begin("test", {}, "f00")
@@ -160,7 +160,7 @@ LOUDER = replace(COUNT, noise_scale=1 << 31)
 def test_a_look_at_a_sample_sums_what_is_asked_of_it(tmp_path):
     """Another sample, and all rows, have passes of their own where the sample is kept."""
     table = table_in(tmp_path, "parquet")
-    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+    with pp.Ledger.open(f"sqlite:///{tmp_path}.db") as ledger:  # beside the folder, which is the table
         ledger.register("t", budget=pp.ZeroConcentratedDP(100), table=table)
         with pp.Curator(table, ledger, "t", pp.ZeroConcentratedDP(20)) as curator:
             curator.begin("test", {}, "f00")
