@@ -32,6 +32,7 @@ def show(estimate: "Estimate") -> None:
     else:
         _show_components(numbers, estimate.columns)
         _show_ladder(estimate.diagnostics.get("ladder", []))
+    out(f"verdict: {estimate.verdict}")
     if estimate.groups is not None:
         _show_groups(estimate.groups, estimate.columns)
     for warning in estimate.diagnostics.get("warnings", []):

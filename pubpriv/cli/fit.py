@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pubpriv.estimators.jobs import Checked, Job
     from pubpriv.released.estimate import Estimate
 
-_NOT_CONVERGED = 4
+_DOUBTFUL = 4
 
 app = typer.Typer(
     no_args_is_help=True, help=f"Estimate from a private table: {', '.join(each.name for each in ESTIMATORS)}."
@@ -174,7 +174,7 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
         verbosity: amount of output.
 
     Raises:
-        typer.Exit: with code 4 if the estimate did not converge; the model is written nevertheless.
+        typer.Exit: with code 4 if some number is doubtful; the model is written nevertheless.
     """
     from pubpriv.released.tree import check_tree
 
@@ -202,10 +202,8 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
         show(estimate)
     note(f"model written to {' and '.join(map(str, files))}")
     if not estimate.converged:
-        from pubpriv.released.report.evidence import reason
-
-        caution(f"the model did not converge, hence exit code {_NOT_CONVERGED}: {reason(estimate)}")
-        raise typer.Exit(_NOT_CONVERGED)
+        caution(f"some numbers are doubtful, hence exit code {_DOUBTFUL}: {estimate.verdict}")
+        raise typer.Exit(_DOUBTFUL)
 
 
 def _through_prefect(plain: bool, prefect: bool) -> bool:
@@ -244,6 +242,7 @@ def run(job: "Job", checked: "Checked", flown: bool, verbosity: Verbosity = "ste
             estimate = _estimate(job, checked, flown)
         privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
         facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
+        facts |= {"states": {name: str(state) for name, state in (estimate.states or {}).items()}}
         log_event("run_finished", **run_of, **facts, warnings=warnings)
     return estimate
 

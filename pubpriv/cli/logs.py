@@ -8,7 +8,7 @@ There are few events, each with the same public facts every time.
 | `step_started` | `step`, `title`: for people, with a number if the step repeats |
 | `charge` | `step`, `label`, `question`, `cost`; only what was paid now: a replayed answer costs nothing |
 | `step_finished` | `step`, `seconds` (null for steps that use private rows), `charges` |
-| `run_finished` | `converged`, `spent`, `charges`, `warnings` |
+| `run_finished` | `converged`, `states` by column, `spent`, `charges`, `warnings` |
 
 The command line also logs `note` (`message`) and, when it fails, `failed` (`error`, `message`, `exit_code`).
 
@@ -42,7 +42,7 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
     "step_started": (*_RUN, "step", "title"),
     "charge": (*_RUN, "step", "label", "question", "cost"),
     "step_finished": (*_RUN, "step", "seconds", "charges"),
-    "run_finished": (*_RUN, "converged", "spent", "charges", "warnings"),
+    "run_finished": (*_RUN, "converged", "states", "spent", "charges", "warnings"),
 }
 
 

@@ -51,7 +51,7 @@ def show(
     if estimate.is_simulation:
         note("warning: this is a simulation, and not private")
     if not estimate.converged:
-        note("warning: the estimate did not converge: do not use its numbers")
+        note("warning: do not use doubtful numbers")
     if estimate.n_components is not None:
         show_weights(estimate)
     show_estimate(estimate)
@@ -239,7 +239,7 @@ def sample(
     if estimate.is_simulation:
         note("warning: the model is a simulation, and not private; neither are rows drawn from it")
     if not estimate.converged:
-        note("warning: the model did not converge: its rows are not like the data")
+        note(f"warning: rows drawn are like the data only as far as the model is: {estimate.verdict}")
     note(f"{rows:,} synthetic rows written to {out_}: drawn from {estimate.of_whom}, which is post-processing and free")
     note(f"note: {KEPT_AND_LOST}")
 

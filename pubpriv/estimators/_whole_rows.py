@@ -21,9 +21,10 @@ from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
+from pubpriv.released.findings import DOUBTFUL, Finding
 
 _UNEVEN = 0.05
-"""Share of what persons count for above which a run is flagged; see `uneven`."""
+"""Share of what persons count for above which all numbers are doubtful; see `uneven`."""
 
 _LOOK = (
     "A column may be text in that file, have thousands separators, decimal commas or % signs, or stand beside names of "
@@ -133,13 +134,25 @@ def left_out(size: Size, whole: float, sd: float) -> tuple[str, ...]:
     return (f"about {about} of the private rows have a missing or infinite value and are left out",)
 
 
-def uneven(size: Size) -> bool:
-    """Tell whether persons count for so unlike shares of themselves that their mean may be another than is asked for.
+def uneven(size: Size) -> tuple[Finding, ...]:
+    """Find that persons count for so unlike shares of themselves that their mean may be another than is asked for.
 
     A person counts by the share of their rows that are whole. Where a twentieth is left out, and those who lack it
     differ by half a standard deviation from others, a mean moves by a fortieth of one: a standard error of 1,600 rows.
     """
-    return size.deficit[0] > _UNEVEN
+    share, sd = size.deficit
+    if share <= _UNEVEN:
+        return ()
+    return (
+        Finding(
+            "uneven-persons",
+            (),
+            DOUBTFUL,
+            "persons count by the share of their rows that are whole, and those with fewer whole rows weigh less",
+            {"share": share, "sd": sd},
+            remedy="leave out a column that is often missing, or give each person one row, made beforehand",
+        ),
+    )
 
 
 def _left_out_of_persons(size: Size) -> tuple[str, ...]:
@@ -152,11 +165,7 @@ def _left_out_of_persons(size: Size) -> tuple[str, ...]:
         f"{least} {_about(share, sd)} of what persons count for is left out, in rows with a missing or infinite value: "
         "a person counts by the share of their rows that are whole, not once"
     )
-    remedy = (
-        ". Persons with fewer whole rows weigh less: leave out a column that is often missing, or give each person one "
-        "row, made beforehand"
-    )
-    return (text + remedy * uneven(size),)
+    return (text,)
 
 
 def _about(share: float, error: float) -> str:

@@ -39,19 +39,25 @@ class Shown(ABC):
         """Number of components of the release; None if it has none."""
         return None
 
+    @property
+    @abstractmethod
+    def verdict(self) -> str:
+        """What the numbers are worth, in a clause: how many columns are good, and which are doubtful and why."""
+
     @abstractmethod
     def numbers(self) -> tuple[Number, ...]:
         """Return every released number once."""
 
     def __repr__(self) -> str:
         many = "" if self.n_components is None else f"{self.n_components} components of "
-        flag = "" if self.converged else "; NOT CONVERGED"
+        flag = "" if self.converged else "; DOUBTFUL"
         return f"{type(self).__name__}({many}{', '.join(self.columns)}; {self.of_whom}{flag})"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a frame with a row for each released number: its name, its value, and its standard errors by source.
 
-        The column `error` is for all sources together; a weight has no `column`, a mean no `other_column`.
+        The column `error` is for all sources together; a weight has no `column`, a mean no `other_column`. `state` is
+        good, wide or doubtful, and None where the file of an older version does not say.
         """
         import pandas as pd
 
@@ -84,23 +90,25 @@ class Shown(ABC):
             f"privacy: {self.privacy.get('guarantee', {}).get('text', 'not stated')}",
             *(f"  {_named(number)}: {number.value:.6g} ± {number.error:.2g}" for number in self._main_numbers()),
         ]
-        lines += [] if self.converged else ["did not converge: do not use its numbers"]
+        lines += [f"verdict: {self.verdict}"]
         return "\n".join([*lines, *(f"warning: {text}" for text in self.diagnostics.get("warnings", []))])
 
     def _repr_html_(self) -> str:
         """Show the release in a notebook; names are other people's text, so they are escaped."""
         main = self._main_numbers()
         rows = "".join(
-            f"<tr><td>{escape(_named(number))}</td><td>{number.value:.6g}</td><td>&plusmn; {number.error:.2g}</td></tr>"
+            f"<tr><td>{escape(_named(number))}</td><td>{number.value:.6g}</td><td>&plusmn; {number.error:.2g}</td>"
+            f"<td>{number.state or ''}</td></tr>"
             for number in main[:_MOST_ROWS]
         )
         left = len(main) - _MOST_ROWS
         rest = f"<p>and {left} more: see <code>to_frame()</code></p>" if left > 0 else ""
-        flag = "" if self.converged else "<p><strong>It did not converge: do not use its numbers.</strong></p>"
+        mark = "{}" if self.converged else "<strong>{}</strong>"
+        flag = f"<p>{mark.format(escape(self.verdict))}.</p>"
         guarantee = escape(str(self.privacy.get("guarantee", {}).get("text", "not stated")))
         return (
             f"<p><strong>{escape(self.of_whom)}</strong>: {escape(self.estimand)}</p>{flag}"
-            f"<table><tr><th></th><th>estimate</th><th>standard error</th></tr>{rows}</table>{rest}"
+            f"<table><tr><th></th><th>estimate</th><th>standard error</th><th></th></tr>{rows}</table>{rest}"
             f"<p>Privacy: {guarantee}</p>"
         )
 

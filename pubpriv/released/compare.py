@@ -262,13 +262,18 @@ def _groups_alone(*releases: Estimate) -> list[str]:
     return [f"groups that only one of the releases has are not compared: {alone}"] if alone else []
 
 
+def _worth(which: str, estimate: Estimate) -> list[str]:
+    """Note about numbers that should not be trusted, or of which nothing is said."""
+    if not estimate.converged:
+        return [f"do not trust all numbers and errors of the {which} release: {estimate.verdict}"]
+    return [f"the {which} release has no states: an older version made it"] if estimate.states is None else []
+
+
 def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple[str, ...]:
     notes = []
     if first.provenance["release_id"] == second.provenance["release_id"]:
         notes.append("both are the same release: their noise is the same, so nothing differs by chance")
-    for number, estimate in (("first", first), ("second", second)):
-        if not estimate.converged:
-            notes.append(f"the {number} release did not converge: do not trust its numbers and errors")
+    notes += [note for name, estimate in (("first", first), ("second", second)) for note in _worth(name, estimate)]
     for name in ("dataset", "method"):
         a, b = (e.provenance.get(name, getattr(e, name, None)) for e in (first, second))
         if a != b:

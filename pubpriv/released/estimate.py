@@ -19,9 +19,11 @@ import numpy as np
 from pubpriv.common.confidence import SURELY
 from pubpriv.errors import InvalidInput
 from pubpriv.released._showing import Shown
+from pubpriv.released.findings import Finding, doubts, headline, judged, states_of_columns
 from pubpriv.released.groups import Group, Groups
 from pubpriv.released.histograms import histograms_in
-from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number, counted
+from pubpriv.released.noise import NoiseLaw
+from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number, State, counted, of_all
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
@@ -33,6 +35,9 @@ _FACTS = ("dataset", "release_id", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
 """Fields that the provenance and the privacy statement of a complete model must have."""
 
+_OLD = {True: "converged", False: "did not converge"}
+"""What files of format 1 say instead of findings."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Estimate(Shown):
@@ -41,7 +46,7 @@ class Estimate(Shown):
     Attributes:
         columns: names of the d columns.
         method: name of the pipeline.
-        converged: False if the estimate should not be trusted; `diagnostics` says why.
+        converged: False if some number is doubtful; `findings` says which, why, and what would help.
         standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, if known, "clipping", in the
             data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
@@ -53,9 +58,13 @@ class Estimate(Shown):
         target: which quantity was estimated, one of `targets`; None if there is only one, or in files of older
             versions.
         groups: estimates of groups of rows, if there are any.
+        findings: what the run concluded about its numbers; None in files of older versions, whose numbers have no
+            states.
+        noise: law of the noise in a mean and covariance, from which errors of whatever follows from them can be
+            computed; None if it is not known.
     """
 
-    format: ClassVar[int] = 1
+    format: ClassVar[int] = 2
     """Format number of the model file; a version reads its own format and older ones."""
 
     kind: ClassVar[str]
@@ -74,6 +83,8 @@ class Estimate(Shown):
     public: Mapping[str, Any] = field(default_factory=dict)
     target: str | None = None
     groups: Groups | None = None
+    findings: tuple[Finding, ...] | None = None
+    noise: NoiseLaw | None = None
 
     @property
     def law(self) -> "Mixture | None":
@@ -152,16 +163,9 @@ class Estimate(Shown):
 
     def _lacking(self) -> Iterator[str]:
         """Yield descriptions of everything that is missing or impossible."""
-        for name, values in self.parts().items():
-            shape, errors = self.shape_of(name), self.standard_errors.get(name)
-            given = errors if isinstance(errors, Mapping) else {}
-            for source in SOURCES:
-                if (source in given or source not in OPTIONAL) and not _finite(given.get(source), shape):
-                    yield f"the standard errors of {name} ({source}) are not there for every number"
-            if not _finite(values, shape):
-                yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
-            elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
-                yield f"{name} should have no variance below zero"
+        if self.findings is not None and self.converged is bool(doubts(self.findings)):
+            yield "it should not have converged if a finding makes numbers doubtful, and only then"
+        yield from self._lacking_numbers()
         if self.groups is not None:
             yield from self.groups.lacking(self.columns)
         if self.target is not None and self.target not in list(self.targets):
@@ -175,17 +179,50 @@ class Estimate(Shown):
         if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:
             yield "its privacy statement is not whole"
 
+    def _lacking_numbers(self) -> Iterator[str]:
+        """Yield descriptions of numbers and errors that are missing or impossible."""
+        for name, values in self.parts().items():
+            shape, errors = self.shape_of(name), self.standard_errors.get(name)
+            given = errors if isinstance(errors, Mapping) else {}
+            for source in SOURCES:
+                if (source in given or source not in OPTIONAL) and not _finite(given.get(source), shape):
+                    yield f"the standard errors of {name} ({source}) are not there for every number"
+            if not _finite(values, shape):
+                yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
+            elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
+                yield f"{name} should have no variance below zero"
+
     def shape_of(self, part: str) -> tuple[int, ...]:
         """Return the shape of a part and of its standard errors: components first, if there are any, then columns."""
         components = () if self.n_components is None else (self.n_components,)
         return (*components, *[len(self.columns)] * QUANTITIES[self.quantities[part]])
 
     def numbers(self) -> tuple[Number, ...]:
-        """Return every released number once, with its errors: a covariance in the order of its columns.
+        """Return every released number once, with its errors and state: a covariance in the order of its columns.
 
         Order: components one after the other, in each weight, means and covariances; numbers of groups last.
         """
-        return *self._rows(), *(() if self.groups is None else self.groups.numbers(self.columns))
+        numbers = *self._rows(), *(() if self.groups is None else self.groups.numbers(self.columns))
+        return numbers if self.findings is None else judged(numbers, self.findings)
+
+    @property
+    def states(self) -> dict[str, State] | None:
+        """The state of each column: the worst of its means and variances; None if the file does not say."""
+        return None if self.findings is None else states_of_columns(self.columns, of_all(self.numbers()))
+
+    @property
+    def verdict(self) -> str:
+        """What the numbers are worth, in a clause: how many columns are good, and which are doubtful and why."""
+        states = self.states
+        if states is None or self.findings is None:
+            return f"no states: an older version made it, and said only that it {_OLD[self.converged]}"
+        return headline(states, self.findings)
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a column whose numbers are not doubtful."""
+        states = self.states
+        return self.converged if states is None else set(states.values()) != {State.DOUBTFUL}
 
     def _rows(self) -> Iterator[Number]:
         several = self.n_components is not None
@@ -247,7 +284,20 @@ class Estimate(Shown):
             "diagnostics": _plain(self.diagnostics),
             **({"public": _plain(self.public)} if self.public else {}),
             **({} if self.groups is None else {"groups": self.groups.to_json()}),
+            **self._verdicts(),
+            **({} if self.noise is None else {"noise": self.noise.to_json()}),
         }
+
+    def _verdicts(self) -> dict[str, Any]:
+        """Return the parts of the model file about what the numbers are worth: all numbers not named are good."""
+        if self.findings is None:
+            return {}
+        numbers = self.numbers()
+        named = {
+            str(state): [number.name for number in numbers if number.state == state]
+            for state in (State.WIDE, State.DOUBTFUL)
+        }
+        return {"findings": [finding.to_json() for finding in self.findings], "states": named}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -265,6 +315,8 @@ class Estimate(Shown):
             # in older files it is in the diagnostics
             target=data.get("target", data["diagnostics"].get("target")),
             groups=Groups.from_json(data["groups"]) if "groups" in data else None,
+            findings=tuple(map(Finding.from_json, data["findings"])) if "findings" in data else None,
+            noise=NoiseLaw.from_json(data["noise"]) if "noise" in data else None,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _INCIDENTAL = ("created", "version")
 """Parts of the provenance about the writing of the file, not about the release."""
 
+_JUDGEMENTS = ("converged", "diagnostics", "findings", "states", "noise")
+"""Parts about what a run concluded of its numbers; files of format 1 have the first two only."""
+
 _DAY = len("2026-11-21")
 """Characters of `created` that are the date."""
 
@@ -133,6 +136,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
     | `value` | the estimate, in the data's own units |
     | `error_sampling`, `error_privacy`, `error_clipping`, `error_shrinkage` | standard errors by source; 0 if unknown |
     | `group` | group of rows; null for all rows |
+    | `state` | `good`, `wide` or `doubtful`; null if an older version made the release |
     """
     import pyarrow as pa
 
@@ -151,6 +155,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "error_clipping": pa.float64(),
         "error_shrinkage": pa.float64(),
         "group": pa.string(),
+        "state": pa.string(),
     }
     where = *(estimate.provenance.get(name) for name in ("dataset", "release_id", "created")), estimate.target
     rows = [(*where, *astuple(number)) for number in estimate.numbers()]
@@ -172,7 +177,8 @@ def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
     if not files.model.exists():
         return estimate
     known = load(files.model)
-    if _content(known) != _content(estimate):
+    judged = known.findings is not None
+    if _content(known, judged) != _content(estimate, judged):
         raise LedgerViolation(
             f"{files.model} is another release under the same id: one of the two is not what the ledger answered. "
             "Check the file with `pubpriv ledger verify --model FILE`, and move it away if it is wrong"
@@ -180,10 +186,17 @@ def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
     return known
 
 
-def _content(estimate: Estimate) -> dict[str, Any]:
-    """Content of a release as read from a file, without parts that may differ when it is written again."""
+def _content(estimate: Estimate, judged: bool) -> dict[str, Any]:
+    """Content of a release as read from a file, without parts that may differ when it is written again.
+
+    Args:
+        estimate: the release.
+        judged: compare judgements, too. Older versions judged by other rules, and their files have no findings.
+    """
     kept: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
     kept.pop("public", None)  # follows from the public rows, whose hash is in the provenance; older files lack it
+    for name in () if judged else _JUDGEMENTS:
+        kept.pop(name, None)
     kept["provenance"] = {name: value for name, value in kept["provenance"].items() if name not in _INCIDENTAL}
     return kept
 

@@ -6,6 +6,7 @@ table, never the fields of an estimate.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import hypot, sqrt
 
 QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0}
@@ -19,6 +20,23 @@ OPTIONAL = SOURCES[2:]
 
 _Place = tuple[str, int | None, str | None, str | None]
 """Place of a number: quantity, component, column and other column."""
+
+_WIDE = 3.0
+"""A number is wide if its error is more than this many times the sampling error, which it would have without privacy:
+nine times as many rows would then not be missed. Readers get more warnings with a smaller factor, and fewer with a
+larger one; on open tables about a tenth of the numbers are wide."""
+
+
+class State(StrEnum):
+    """What a released number is worth; a number has the worst that is true of it.
+
+    `good`: its 95% interval is as honest as can be, and not much wider than without privacy. `wide`: as honest, and
+    much wider (`_WIDE`). `doubtful`: it may lie outside its interval, and a finding says why.
+    """
+
+    GOOD = "good"
+    WIDE = "wide"
+    DOUBTFUL = "doubtful"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +54,7 @@ class Number:
         clipping: possible effect of clipping, as a standard error; 0 if unknown.
         shrinkage: possible effect of moving a group's number towards all groups, as a standard error; 0 elsewhere.
         group: group of rows; None: all rows.
+        state: what the number is worth; None in files of older versions, which do not say.
     """
 
     quantity: str
@@ -48,6 +67,7 @@ class Number:
     clipping: float = 0.0
     shrinkage: float = 0.0
     group: str | None = None
+    state: State | None = None
 
     @classmethod
     def at(cls, place: _Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
@@ -59,6 +79,22 @@ class Number:
     def error(self) -> float:
         """The standard error from all sources together, which are independent."""
         return hypot(self.sampling, self.privacy, self.clipping, self.shrinkage)
+
+    @property
+    def name(self) -> str:
+        """Name by which a person asks for it: `mean:hours`, `variance:hours@2` of component 2, `weight@1[north]`."""
+        kind = "variance" if self.is_variance else self.quantity
+        columns = [name for name in (self.column, self.other_column) if name is not None][
+            : 1 if self.is_variance else 2
+        ]
+        of = f":{','.join(columns)}" if columns else ""
+        component = "" if self.component is None else f"@{self.component}"
+        return f"{kind}{of}{component}{'' if self.group is None else f'[{self.group}]'}"
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is much less certain than without privacy."""
+        return self.error > _WIDE * self.sampling
 
     @property
     def is_variance(self) -> bool:

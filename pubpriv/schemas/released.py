@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pa
 
+from pubpriv.released.findings import states_of_columns, worst_of
 from pubpriv.released.kinds import GaussianEstimate
-from pubpriv.released.numbers import QUANTITIES, Number, of_columns, of_quantity, sources_of
+from pubpriv.released.numbers import QUANTITIES, Number, State, by_component, of_columns, of_quantity, sources_of
 from pubpriv.schemas._checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
@@ -26,6 +27,7 @@ _RELEASED = pa.DataFrameSchema(
             ],
         ),
         r"^mean of .+": pa.Column(float, FINITE, regex=True),
+        "state": pa.Column(str, pa.Check.isin(list(State)), required=False),
     },
     checks=SOME_ROWS,
     strict=True,
@@ -40,6 +42,7 @@ _ESTIMATES = pa.DataFrameSchema(
         rf"^error of {_LOCATION[1:-1]}": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
         "variance": pa.Column(float, [FINITE, pa.Check.gt(0)], required=False),
         r"^error of variance": pa.Column(float, [FINITE, pa.Check.ge(0)], required=False, regex=True),
+        "state": pa.Column(str, pa.Check.isin(list(State)), required=False),
         "target": pa.Column(str, pa.Check.isin(list(GaussianEstimate.targets)), required=False),
     },
     checks=SOME_ROWS,
@@ -63,6 +66,9 @@ def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.
     table: dict[str, Any] = {"column": [mean.column for mean in means], **found}
     variances = [number for number in numbers if number.is_variance]
     frame = pd.DataFrame(table | (_with_errors("variance", variances) if variances else {}))
+    if means[0].state is not None:
+        worst = states_of_columns([str(mean.column) for mean in means], numbers)
+        frame["state"] = [str(state) for state in worst.values()]
     if target is not None:
         frame["target"] = target
     require(_ESTIMATES, frame, "the released estimates")
@@ -91,5 +97,7 @@ def released_table(numbers: Sequence[Number]) -> pd.DataFrame:
         means.setdefault(f"mean of {number.column}", []).append(number.value)
     components = {"component": [weight.component for weight in weights], "weight": [weight.value for weight in weights]}
     frame = pd.DataFrame(components | means).astype({"component": int, "weight": float})
+    if numbers and numbers[0].state is not None:
+        frame["state"] = [str(worst_of(part)) for part in by_component(numbers).values()]
     require(_RELEASED, frame, "the released mixture")
     return frame

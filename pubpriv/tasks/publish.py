@@ -23,7 +23,7 @@ from pubpriv.privacy.wording import declared, for_people
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.files import public_rows_of, store_run
 from pubpriv.released.kinds import KINDS
-from pubpriv.released.numbers import of_all
+from pubpriv.released.numbers import State, of_all
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table
@@ -40,6 +40,9 @@ _WHAT_IS_PUBLIC = (
     "the public table, the settings and every answer listed under `charges`; whatever was computed from these costs "
     "nothing more."
 )
+
+_MOST_TAGS = 5
+"""Most doubtful columns that are tags of a run; the table of numbers has all."""
 
 _CHARGE = ("label", "question", "cost")
 
@@ -83,7 +86,9 @@ def _show_spend(estimate: Estimate) -> None:
     run = None if context is None else context.flow_run
     if run is None:
         return
-    tags = [f"spent {for_people(estimate.privacy['spent'])}", *(["flagged"] if not estimate.converged else [])]
+    doubtful = [name for name, state in (estimate.states or {}).items() if state == State.DOUBTFUL]
+    flags = [] if estimate.converged else ["flagged", *(f"doubtful {name}" for name in doubtful[:_MOST_TAGS])]
+    tags = [f"spent {for_people(estimate.privacy['spent'])}", *flags]
     with not_needed(), get_client(sync_client=True) as client:
         client.update_flow_run(run.id, tags=sorted({*run.tags, *tags}))
 
@@ -186,7 +191,7 @@ def _publish_numbers(estimate: Estimate, subject: Subject) -> UUID:
         key=subject.key("components" if several else estimate.kind),
         description=f"Released {'mixture' if several else estimate.kind} of {subject.dataset}, release "
         f"{estimate.provenance['release_id']}: "
-        f"{estimate.estimand}",
+        f"{estimate.estimand}. Verdict: {estimate.verdict}",
         table=_cells(frame),
     )
     return _identity(table)

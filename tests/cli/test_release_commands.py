@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.cli_world import URL, fit_arguments
-from helpers.releases import clipped, gaussian_release, mean_release, mixture_release, simulated
+from helpers.releases import UNSETTLED, clipped, gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv import load
 
@@ -64,7 +64,7 @@ def test_show_begins_with_a_sentence_and_tells_how_it_fits(program, here):
         assert part in shown.out
     assert shown.lines == ["hint: cost has a long tail"]
     Path("model.json").unlink()
-    shown = program("show", saved(replace(estimate, converged=False)))
+    shown = program("show", saved(replace(estimate, converged=False, findings=(UNSETTLED,))))
     assert shown.out.splitlines()[1].startswith("Do not use these numbers: ")
 
 
@@ -76,13 +76,13 @@ def test_show_as_json_is_the_model(program, here, kind):
 
 
 def test_show_warns(program, here):
-    """A simulation, one that did not converge, and the release's own warnings go to standard error."""
+    """A simulation, doubtful numbers, and the release's own warnings go to standard error."""
     estimate = simulated(mixture_release(converged=False, diagnostics={"warnings": ["look out"]}))
     told = program("show", saved(estimate))
     assert told.code == 0
     assert len(told.lines) == 3
     assert all(line.startswith("warning: ") for line in told.lines)
-    for part in ("not private", "did not converge", "look out"):
+    for part in ("not private", "do not use doubtful numbers", "look out"):
         assert part in told.err
 
 

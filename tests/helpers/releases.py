@@ -3,6 +3,7 @@
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.released.findings import DOUBTFUL, Finding, doubts
 from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate
 from pubpriv.released.law import Mixture
 
@@ -65,8 +66,23 @@ def common(columns, release_id="2026-11", dataset="visits", **changed):
             "created": "2026-11-21T16:26:33+00:00",
         },
         "diagnostics": {"warnings": [], "noise": 0.25},
+        "findings": (),
     }
+    if changed.get("findings"):
+        told["converged"] = not doubts(changed["findings"])
+    elif not changed.get("converged", True):
+        told["findings"] = (UNSETTLED,)
     return told | changed
+
+
+UNSETTLED = Finding("rounds-unsettled", (), DOUBTFUL, "the rounds did not converge", remedy="a larger budget")
+"""Why all numbers of a release are doubtful."""
+
+
+def of_old(estimate):
+    """The same release as a file of format 1 has it: without findings, states and the law of the noise."""
+    told = estimate.to_json() | {"format": 1}
+    return type(estimate).from_json({name: part for name, part in told.items() if name not in ("findings", "noise")})
 
 
 def mean_release(columns=("age", "cost"), center=None, error=0.1, **changed):

@@ -38,6 +38,7 @@ NUMBERS = pa.DataFrameSchema(
         "value": pa.Column(float, FINITE),
         r"^error_(sampling|privacy|clipping|shrinkage)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
         "group": pa.Column(str, nullable=True),
+        "state": pa.Column(str, pa.Check.isin(["good", "wide", "doubtful"]), nullable=True),
     },
     checks=SOME_ROWS,
     strict=True,

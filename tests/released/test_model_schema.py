@@ -86,7 +86,9 @@ def test_what_is_no_model_is_seen():
     good = model(pp.estimate_gaussian(ROWS[:20] + 0.01, pp.Curator.simulation(ROWS, "zcdp:1", seed=1)))
     assert SCHEMA.is_valid(good)
     for change in (
-        {"format": 2},
+        {"format": 3},
+        {"findings": [{"code": "x"}]},
+        {"states": {"wide": []}},
         {"covariance": None},
         {"mean": ["1", "2"]},
         {"kind": "mixture"},

@@ -11,14 +11,14 @@ RELEASES = {"mean": mean_release, "gaussian": gaussian_release, "mixture": mixtu
 
 @pytest.mark.parametrize("kind", RELEASES)
 def test_a_release_is_one_line_and_no_array(kind):
-    """Class, columns and release; that it did not converge is there too."""
+    """Class, columns and release; that numbers are doubtful is there too."""
     release = RELEASES[kind]()
     line = repr(release)
     assert line.startswith(type(release).__name__)
     assert len(line) < 200
     assert all(column in line for column in release.columns)
     assert release.of_whom in line
-    assert ("NOT CONVERGED" in repr(RELEASES[kind](converged=False)), "NOT CONVERGED" in line) == (True, False)
+    assert ("DOUBTFUL" in repr(RELEASES[kind](converged=False)), "DOUBTFUL" in line) == (True, False)
 
 
 @pytest.mark.parametrize("kind", RELEASES)
@@ -41,7 +41,7 @@ def test_a_summary_tells_guarantee_numbers_and_warnings():
     told = release.summary()
     assert release.privacy["guarantee"]["text"] in told
     assert "component 1: mean of a: " in told
-    assert "did not converge" in told
+    assert "0 of 2 columns are good; a, <b>x</b>: doubtful, because the rounds did not converge" in told
     assert told.endswith("warning: few rows")
     shown = release._repr_html_()
     assert "component 1: mean of a" in shown

@@ -34,10 +34,12 @@ class Scale:
     Attributes:
         value: divisor of z, in the table's units.
         seen: False if almost no private row differs from the public rows' value or combination.
+        hidden: number of rows that may differ, by about as much, and not be seen; 0 where nothing was asked.
     """
 
     value: float
     seen: bool
+    hidden: float = 0.0
 
 
 @step(title="scale of a degenerate column", private=True)
@@ -60,12 +62,13 @@ def learn_scale(curator: Curator, layout: Layout, place: int, ask: Ask) -> Scale
     answer = curator.release(scale_question(layout, column, ask), ask.label)
     asked = answer.question  # on a resumed run, the question as it was stored
     assert isinstance(asked.partition, Shells)
-    largest = _largest(np.array(asked.partition.edges), answer.values["count"], bounding_sd(asked, "count"))
+    sd = bounding_sd(asked, "count")
+    largest, hidden = _largest(np.array(asked.partition.edges), answer.values["count"], sd), max(_CLEARLY * sd, _LEAST)
     seen = largest > (column.unit * _SMALL if column.spread else 0.0)
     reach = (largest if seen else column.unit) / (3 + math.sqrt(layout.dimension))
     if not column.spread:
-        return Scale(reach, seen)
-    return Scale(max(reach, min(column.unit, largest)) if seen else column.unit, seen)
+        return Scale(reach, seen, hidden)
+    return Scale(max(reach, min(column.unit, largest)) if seen else column.unit, seen, hidden)
 
 
 def _largest(edges: np.ndarray, counts: np.ndarray, sd: float) -> float:

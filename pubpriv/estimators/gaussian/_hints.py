@@ -67,6 +67,19 @@ def public_hints(columns: Sequence[str], public: np.ndarray) -> tuple[str, ...]:
     return tuple(f"in the public rows {hint}" for hint in _advice(columns, found))
 
 
+def tail_remedy(column: str, values: np.ndarray) -> str:
+    """Say what helps a column whose tail has no end that was seen, from its public values (m,).
+
+    A logarithm helps only a long tail to the right, of a column that is no map of another one already.
+    """
+    parsed = parse_columns((column,))[0]
+    if parsed.function is None and _loses_its_tail(values):
+        return f"estimate its logarithm, log1p({column}), which has no such tail"
+    if parsed.function is None:
+        return f"bound it, clip({column}, LOW, HIGH), by limits that are known without the private rows"
+    return "a larger budget, or other bounds or maps of the same column"
+
+
 def _tailed(columns: Sequence[str], public: np.ndarray) -> list[tuple[int, str]]:
     """List indices and names of columns that are not mapped, and whose public rows (m, d) lose a tail in `log1p`."""
     parsed = enumerate(parse_columns(tuple(columns)))

@@ -14,12 +14,11 @@ import numpy as np
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.gaussian._hidden_rows import may_hide
 from pubpriv.estimators.gaussian._table_moments import lost_entries
 from pubpriv.estimators.gaussian._table_release import Table
 from pubpriv.estimators.public_rows import LARGEST_UNIT
-
-_SELDOM = 0.05
-"""Probability below which a share of rows is not believed."""
+from pubpriv.released.findings import NOTE, Finding
 
 _FAR = 2.0
 """Rows beyond this many times the reach of a release belong to no tail that a law covers."""
@@ -38,13 +37,13 @@ def feared_by_public(table: Table, frame: Frame, rows: np.ndarray, records: floa
     center, matrix = frame.dense()
     beyond = np.linalg.norm((rows - center) @ matrix.T, axis=1) > table.reach * (_FAR if by_law else 1.0)
     count = int(beyond.sum())
-    if not count or not _may_hide(count, len(rows), table.hidden / records):
+    if not count or not may_hide(count, len(rows), table.hidden / records):
         return table
     off = (rows - np.array(table.fitted.mean)) * beyond[:, None]
     return _with_clipping(table, np.abs(off.mean(axis=0)), np.square(off).mean(axis=0))
 
 
-def feared_codes(table: Table, frame: Frame, public: PublicTable, records: float) -> tuple[Table, str]:
+def feared_codes(table: Table, frame: Frame, public: PublicTable, records: float) -> tuple[Table, tuple[Finding, ...]]:
     """Add to the clipping errors what private rows would add that noise hides, with the codes of public ones.
 
     Public rows with a code for a missing value were left out. Private rows are not cleaned: if as many as the noise may
@@ -57,28 +56,35 @@ def feared_codes(table: Table, frame: Frame, public: PublicTable, records: float
         records: n, number of whole private rows.
 
     Returns:
-        The table, and a warning; empty if nothing is feared.
+        The table, and what was found; nothing if nothing is feared.
     """
     mean, hidden, m = np.array(table.fitted.mean), table.hidden / records, len(public.rows)
-    means, squares, feared = np.zeros(len(mean)), np.zeros(len(mean)), []
+    means, squares, feared, columns = np.zeros(len(mean)), np.zeros(len(mean)), [], []
     for code in public.left_out:
         at = public.columns.index(code.column)
         off = code.value - mean[at]
         if abs(off) > LARGEST_UNIT:
             continue  # no covariance has it, not that of the table itself either
         beyond = np.linalg.norm(frame.dense()[1][:, at]) * abs(off) > table.reach
-        if beyond and _may_hide(code.rows, m + code.rows, hidden):
+        if beyond and may_hide(code.rows, m + code.rows, hidden):
             share = min(hidden, code.rows / (m + code.rows))
             means[at], squares[at] = np.hypot(means[at], share * off), squares[at] + share * off**2
             feared.append(f"{code.value:g} in {code.column}")
+            columns.append(code.column)
     if not feared:
-        return table, ""
-    warning = (
-        f"private rows may have {' or '.join(feared)}, as public ones do: noise hides up to "
-        f"{math.ceil(table.hidden):,} of them, and the errors include what these would add. If the private rows have "
-        "none, take such rows out of the public file; if they may have some, bound the column: clip(COLUMN, LOW, HIGH)"
+        return table, ()
+    rows = math.ceil(table.hidden)
+    found = Finding(
+        "codes-may-hide",
+        tuple(dict.fromkeys(columns)),
+        NOTE,
+        f"private rows may have {' or '.join(feared)}, as public ones do: noise hides up to {rows:,} of them, and the "
+        "errors include what these would add",
+        {"rows": rows},
+        remedy="if the private rows have none, take such rows out of the public file; if they may have some, bound "
+        "the column: clip(COLUMN, LOW, HIGH)",
     )
-    return _with_clipping(table, means, squares), warning
+    return _with_clipping(table, means, squares), (found,)
 
 
 def _with_clipping(table: Table, means: np.ndarray, squares: np.ndarray) -> Table:
@@ -90,10 +96,3 @@ def _with_clipping(table: Table, means: np.ndarray, squares: np.ndarray) -> Tabl
         mean_errors=(*others, tuple(np.hypot(of_mean, means).tolist())),
         covariance_errors=(*parts, row_tuples(np.hypot(of_covariance, lost_entries(np.diag(squares))))),
     )
-
-
-def _may_hide(count: int, m: int, share: float) -> bool:
-    """Decide whether `count` of m public rows agree with at most a `share` of the private ones, which noise hides."""
-    from scipy.special import betainc
-
-    return float(betainc(count + 0.5, m - count + 0.5, min(share, 1.0))) > _SELDOM

@@ -39,6 +39,7 @@ from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip,
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.findings import DOUBTFUL, Finding
 
 _COVARIANCE_ROUNDS, _MEAN_ROUNDS = 8, 4
 """Rounds of CoinPress, for the covariance and then for the mean."""
@@ -227,6 +228,8 @@ def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult
         "noise_edge": edge,
         "rounds": [ask.label for ask in plan.asks],
     }
-    warnings = [] if converged else ["noise drowns the smallest direction of the last round: do not use this estimate"]
+    drowned = Finding(
+        "drowned", (), DOUBTFUL, "noise drowns the smallest direction of the last round", remedy="a larger budget"
+    )
     errors = plain_errors(fitted, n, (spread, ball.sd), (colour, last.sd))
-    return GaussianResult(fitted, converged, errors, facts, warnings)
+    return GaussianResult(fitted, () if converged else (drowned,), errors, facts)

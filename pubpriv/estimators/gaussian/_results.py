@@ -1,4 +1,4 @@
-"""What the drivers of all targets report: the estimate, its standard errors, warnings and facts of the run.
+"""What the drivers of all targets report: the estimate, its standard errors, findings and facts of the run.
 
 Standard errors have a sampling and a privacy part, from released quantities alone.
 
@@ -39,13 +39,15 @@ from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constant
 from pubpriv.estimators.matrices import entry_variances
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
+from pubpriv.released.noise import NoiseLaw
 
 MOST_ODD = 0.03
-"""From this share of rows further out than Gaussian ones on the run is flagged: others that belong to them lie among
-the rest."""
+"""From this share of rows further out than Gaussian ones on all numbers are doubtful: others that belong to them lie
+among the rest."""
 
 SURER = 1.25
-"""A run is flagged where what was not measured may move a number by so many times all its other errors."""
+"""Numbers are doubtful where odd rows that lie together may move one by so many times all its other errors."""
 
 _UNLIKELY = 1e-4
 """Rows are no Gaussian's where so bad a fit is less likely than this."""
@@ -75,8 +77,8 @@ class BulkFit:
         """Tell whether a Gaussian may be behind the rows."""
         return self.chance >= _UNLIKELY and not self.counts
 
-    def warnings(self) -> tuple[str, ...]:
-        """Say why there is none."""
+    def findings(self) -> tuple[Finding, ...]:
+        """Find that there is none, and why."""
         if self.gaussian:
             return ()
         lengths = "not those of a Gaussian's rows with a few odd ones among them"
@@ -85,27 +87,29 @@ class BulkFit:
                 "nearer to those of small counts than to a Gaussian's, and all columns of the public rows heap at "
                 "their least value"
             )
-        warning = (
-            f"the lengths of the private rows are {lengths}: there is no Gaussian that these numbers are of. The "
-            "target moments describes rows of any law"
-        )
-        return (warning,)
+        text = f"the lengths of the private rows are {lengths}: there is no Gaussian that these numbers are of"
+        remedy = "the target moments describes rows of any law"
+        return (Finding("no-gaussian", (), DOUBTFUL, text, {"chance": self.chance}, remedy=remedy),)
 
 
 @dataclass(frozen=True)
 class GaussianResult:
-    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run.
+    """What a method hands back: the estimate, its errors, what was concluded, and public facts of the run.
 
     Attributes:
+        findings: what was concluded about the numbers.
+        notes: remarks for the reader that are about no number.
         beyond: share of the rows that lie beyond all that was measured, and the sd of the noise in it; None: unknown.
+        noise: law of the noise; None: not known.
     """
 
     fitted: Fitted
-    converged: bool
+    findings: tuple[Finding, ...]
     errors: dict[str, Any]
     facts: dict[str, Any]
-    warnings: list[str]
+    notes: tuple[str, ...] = ()
     beyond: tuple[float, float] | None = None
+    noise: NoiseLaw | None = None
 
 
 def check_held(fitted: Fitted, *errors: np.ndarray) -> None:
@@ -138,15 +142,6 @@ def debiased(
     enough = feasible(measured.records, d, purse)
     (odd, sd), end = measured.beyond, gaussian_end(n, d)
     whole = min(measured.records + odd, n)
-    warnings = shortage(counted.rows, counted.sd, curator.size, enough)
-    if fit.odd.seen:
-        warnings.append(
-            f"about {odd / n:.2g} of the private rows are further out than Gaussian rows are, and are left out: the "
-            "target moments counts them in"
-        )
-    if not measured.converged:
-        warnings.append("the rounds did not converge: do not use this estimate")
-    warnings.extend(fit.warnings())
     facts = {
         "whole_rows": whole,
         "clip_radius": measured.radius,
@@ -162,11 +157,62 @@ def debiased(
     if fit.odd.seen:
         errors["mean"]["clipping"] = np.zeros(d)
         errors["covariance"]["clipping"] = _unsure_by(fit.odd, fitted)
-    one_sided = _one_sided(fit.odd, errors, fitted)
-    warnings.extend(one_sided)
-    few = odd < max(MOST_ODD * n, CLEAR * sd)
-    good = measured.converged and enough and few and fit.gaussian and not one_sided and not uneven(curator.size)
-    return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
+    findings = (
+        *of_run(enough, measured.converged, curator.size),
+        *_odd_rows(fit.odd, odd / n, odd >= max(MOST_ODD * n, CLEAR * sd)),
+        *fit.findings(),
+        *_one_sided(fit.odd, errors, fitted),
+    )
+    noise = replace(core_noise(measured, fitted), patterns=(row_tuples(unsure * np.array(fitted.covariance)),))
+    notes = left_out(curator.size, counted.rows, counted.sd)
+    return GaussianResult(fitted, findings, errors, facts, notes, (odd / n, sd / n), noise)
+
+
+def of_run(enough: bool, settled: bool, size: Size) -> tuple[Finding, ...]:
+    """Find what makes all numbers of a run doubtful.
+
+    Args:
+        enough: whether there are rows enough for the budget.
+        settled: whether the rounds converged.
+        size: of the table.
+    """
+    findings = []
+    if not settled:
+        remedy = "more public rows, or a larger budget"
+        findings.append(Finding("rounds-unsettled", (), DOUBTFUL, "the rounds did not converge", remedy=remedy))
+    if not enough:
+        text = "too few private rows for this budget: the estimate may be noise"
+        findings.append(Finding("few-rows", (), DOUBTFUL, text, remedy="more rows, fewer columns or a larger budget"))
+    return *findings, *uneven(size)
+
+
+def _odd_rows(odd: OddRows, share: float, many: bool) -> tuple[Finding, ...]:
+    """Find that odd rows were left out; too many of them make all numbers doubtful."""
+    if not (odd.seen or many):
+        return ()
+    text = f"about {share:.2g} of the private rows are further out than Gaussian rows are, and are left out"
+    if many:
+        text += "; others that belong to them are likely to lie among the rest"
+    severity, remedy = DOUBTFUL if many else NOTE, "the target moments counts them in"
+    return (Finding("odd-rows", (), severity, text, {"share": share}, remedy=remedy),)
+
+
+def core_noise(measured: Measured, fitted: Fitted) -> NoiseLaw:
+    """Give the law of the noise in an estimate that was debiased and pooled with public rows."""
+    d = len(measured.mean)
+    place, law = mean_constants(d, measured.radius), moment_constants(d, measured.radius)
+    center, matrix = measured.frame.dense()
+    return NoiseLaw(
+        frame=row_tuples(matrix),
+        center=tuple(center.tolist()),
+        sd_mean=measured.mean_sd / place.slope,
+        sd_moment=measured.moment_sd,
+        shape=law.shape,
+        trace=law.trace,
+        pooled=(fitted.mean_weight, fitted.covariance_weight),
+        stretch=(1.0,) * d,
+        lost=row_tuples(np.zeros((d, d))),
+    )
 
 
 def _unsure_by(odd: OddRows, fitted: Fitted) -> np.ndarray:
@@ -175,17 +221,18 @@ def _unsure_by(odd: OddRows, fitted: Fitted) -> np.ndarray:
     return np.asarray(math.hypot(odd.unsure, odd.one_column / math.sqrt(len(sds))) * np.outer(sds, sds))
 
 
-def _one_sided(odd: OddRows, errors: dict[str, Any], fitted: Fitted) -> tuple[str, ...]:
-    """Say whether odd rows that lie together may move a column by clearly more than all other errors."""
+def _one_sided(odd: OddRows, errors: dict[str, Any], fitted: Fitted) -> tuple[Finding, ...]:
+    """Find that odd rows that lie together may move a column by clearly more than all other errors."""
     parts = (np.diag(errors["covariance"][part]) for part in ("sampling", "privacy"))
     others = np.hypot(*parts) / np.diag(np.array(fitted.covariance))
     if odd.one_column <= SURER * float(np.median(others)):
         return ()
-    warning = (
+    text = (
         "odd rows that lie together are among the others, too: the variance of one column may be too large by up to "
         f"{odd.one_column:.1%}, and its mean off"
     )
-    return (warning,)
+    remedy = "look for a group of its own among the rows, or for values that stand for missing ones"
+    return (Finding("odd-rows-together", (), DOUBTFUL, text, {"variance": odd.one_column}, remedy=remedy),)
 
 
 def _rescaled(size: Size, measured: Measured, fitted: Fitted, fit: BulkFit) -> tuple[Fitted, float]:
@@ -236,19 +283,6 @@ def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:
         },
         "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
     }
-
-
-def shortage(records: float, sd: float, size: Size, enough: bool) -> list[str]:
-    """Warnings if rows had to be left out, and if the run was below the line of feasibility.
-
-    Args:
-        records: rows without missing or infinite values.
-        sd: standard error of their number.
-        size: of the table.
-        enough: whether they reach the line.
-    """
-    few = "too few private rows for this budget: the estimate may be noise"
-    return [*left_out(size, records, sd), *[few] * (not enough)]
 
 
 def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:

@@ -7,18 +7,18 @@ shape restores what the core lost to clipping. All prices are fixed before the r
 """
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows, uneven
+from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows, left_out
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian._far_columns import count_far
+from pubpriv.estimators.gaussian._judgement import judge_table
 from pubpriv.estimators.gaussian._learner import final_rho, first_question, walk
 from pubpriv.estimators.gaussian._plan import (
     TablePlan,
@@ -32,15 +32,21 @@ from pubpriv.estimators.gaussian._plan import (
 from pubpriv.estimators.gaussian._preconditioner import precondition
 from pubpriv.estimators.gaussian._public_far import feared_by_public, feared_codes
 from pubpriv.estimators.gaussian._public_shape import public_shape
-from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, shortage
+from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, of_run
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, far_question, fourth_moments
 from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
+from pubpriv.estimators.gaussian._unseen_spread import with_unseen_spreads
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.findings import NOTE, Finding
 
-_PUBLIC_FAR = (
+_PUBLIC_FAR = Finding(
+    "public-rows-beyond",
+    (),
+    NOTE,
     "some public rows lie beyond all that was measured, where noise may hide private ones: the errors include what "
-    "these would add; look for values that stand for missing ones, or for mistakes among the public rows"
+    "these would add",
+    remedy="look for values that stand for missing ones, or for mistakes among the public rows",
 )
 
 
@@ -87,14 +93,11 @@ def estimate_table(
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)
     table = run(measure_shells, known, plan.final, of_mean)
     feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)
-    found = _outcome(curator, layout, known, feared, scales, plan, purse, of_mean, whole)
-    if feared is not table:
-        found = replace(found, warnings=[*found.warnings, _PUBLIC_FAR])
-    hiding, warning = feared_codes(feared, frame, rows, records)
-    if not warning:
-        return found
-    good = found.converged and not hiding.clipped(of_mean)
-    return replace(found, errors=_errors_of(hiding), converged=good, warnings=[*found.warnings, warning])
+    hiding, codes = feared_codes(feared, frame, rows, records)
+    hiding, unseen = with_unseen_spreads(hiding, layout, scales, rows, records)
+    beyond = () if feared is table else (_PUBLIC_FAR,)
+    findings = *judge_table(hiding, known, rows, of_mean), *unseen, *beyond, *codes
+    return _outcome(curator, layout, known, hiding, scales, plan, purse, findings, whole)
 
 
 def _outcome(
@@ -105,37 +108,20 @@ def _outcome(
     scales: tuple[Scale, ...],
     plan: TablePlan,
     purse: Purse,
-    of_mean: bool,
+    findings: tuple[Finding, ...],
     whole: WholeRows,
 ) -> GaussianResult:
     """Make the result from a release in shells."""
     preconditioner, histogram, records = known.preconditioner, known.histogram, known.records
     enough = feasible(records, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
-    unseen = [name for name, scale in sizes.items() if not scale.seen]
-    warnings = shortage(records, whole.sd, curator.size, enough)
-    if unseen:
-        warnings.append(f"too few private rows show the spread of {', '.join(unseen)}: only a guess is given")
-    loud, clipped = not table.quiet or table.vague, table.clipped(of_mean)
-    if loud:
-        warnings.append(
-            "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
-            "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
-        )
-    elif clipped:
-        warnings.append(
-            "rows reach further than this budget can see: what may lie beyond the last shell matters more than all "
-            "else; a logarithm of a column with a long tail helps"
-        )
-    converged = table.core is None or table.core.converged
-    if table.boundless:
-        warnings.append(
-            f"some rows seem to lie more than {known.where.edges[-1]:,.0f} standard deviations out, where nothing is "
-            "measured: look for a value that stands for a missing one (clip(column, low, high) bounds them)"
-        )
-    if not converged:
-        warnings.append("the rounds did not converge: do not use this estimate")
-    warnings += [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]
+    settled = table.core is None or not table.core.astray
+    findings = *of_run(enough, settled, curator.size), *findings
+    notes = (
+        *left_out(curator.size, records, whole.sd),
+        *(() if preconditioner is None else preconditioner.notes),
+        *layout.notes(),
+    )
     facts: dict[str, Any] = {
         "whole_rows": records,
         "shape": "as released" if table.core is None else "gaussian",
@@ -151,10 +137,8 @@ def _outcome(
     }
     if table.core is not None:
         facts |= debiased_facts(table.core, table.fitted)
-    good = enough and not loud and converged and not clipped and not uneven(curator.size)
-    return GaussianResult(
-        table.fitted, good, _errors_of(table), facts, warnings, _beyond(histogram, table.reach, records)
-    )
+    beyond = _beyond(histogram, table.reach, records)
+    return GaussianResult(table.fitted, findings, _errors_of(table), facts, notes, beyond, table.noise)
 
 
 def _errors_of(table: Table) -> dict[str, Any]:

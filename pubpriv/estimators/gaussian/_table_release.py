@@ -20,7 +20,7 @@ from pubpriv.estimators.gaussian._long_columns import in_view_of, shares_beyond,
 from pubpriv.estimators.gaussian._plan import TablePlan, shells_question
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import PublicShape
-from pubpriv.estimators.gaussian._results import SURER, check_held, standard_errors
+from pubpriv.estimators.gaussian._results import check_held, core_noise, standard_errors
 from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import Cut, Fourths, Histogram
 from pubpriv.estimators.gaussian._table_moments import (
@@ -33,14 +33,10 @@ from pubpriv.estimators.gaussian._table_moments import (
 from pubpriv.estimators.gaussian.tail_belief import Correction, correction
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
+from pubpriv.released.noise import NoiseLaw, ShellNoise
 
 _LOUD = 0.45
 """The noise is as large as the estimate if its largest eigenvalue is this share of the average variance of w."""
-
-_MATTERS, _VAGUE = 0.08, 0.5
-"""A run is flagged if the error of clipping is SURER times all others of a variance and more than MATTERS of the
-variance (for a mean: of a standard deviation); or if all errors of a variance together exceed VAGUE of it: its
-intervals hold, but they say little."""
 
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column whose spread was not found keeps the center, with this standard deviation in whitened units, unless its
@@ -51,6 +47,8 @@ variance is this many times the noise."""
 @dataclass(frozen=True)
 class Table:
     """The estimate from the last release, and what is known about its errors.
+
+    The last three are missing where a run of an older version is replayed: ledgers keep what steps found.
 
     Attributes:
         fitted: mean and covariance in the table's units.
@@ -65,7 +63,12 @@ class Table:
         weakest: smallest eigenvalue of the covariance of w before it was floored.
         quiet: whether the noise is clearly smaller than the estimate.
         boundless: whether rows seem to lie beyond the last edge of all shells.
-        seldom: (d,) part of the clipping errors of variances that covers unlikely tails with large errors.
+        seldom: (d,) part of the clipping errors of variances that covers unlikely tails with large errors; nothing
+            reads it any more, but ledgers have it.
+        faint: coordinates of w whose variance noise drowns and whose scale is a guess: they keep the center.
+        noise: law of the noise.
+        further: (d,) what is expected beyond the last shell that counts, with its sd, as a part of each variance, where
+            columns have as uneven shares of it as they may.
     """
 
     fitted: Fitted
@@ -82,31 +85,9 @@ class Table:
     quiet: bool
     boundless: bool
     seldom: tuple[float, ...]
-
-    def clipped(self, of_mean: bool) -> bool:
-        """Decide whether the error from beyond the last shell is clearly larger than all others, and matters.
-
-        It uses the error that is as likely as not. Intervals also cover unlikely cases: public rows of a Gaussian make
-        one column look long in one of fifty tables of few rows, and a run with such a doubt is no worse for that.
-
-        Args:
-            of_mean: judge the mean; otherwise the covariance.
-        """
-        variances = np.diag(np.array(self.fitted.covariance))
-        if of_mean:
-            sampling, privacy, clipping = map(np.array, self.mean_errors)
-            units = np.sqrt(variances)
-        else:
-            sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
-            clipping, units = np.sqrt(np.maximum(clipping**2 - np.square(self.seldom), 0.0)), variances
-        more = (clipping > SURER * np.hypot(sampling, privacy)) & (clipping > _MATTERS * units)
-        return self.endless or self.boundless or bool(more.any())
-
-    @property
-    def vague(self) -> bool:
-        """Whether some variance is not known to within a factor of two."""
-        squares = sum(np.diag(np.array(part)) ** 2 for part in self.covariance_errors)
-        return bool((np.sqrt(squares) > _VAGUE * np.diag(np.array(self.fitted.covariance))).any())
+    further: tuple[float, ...] = ()
+    faint: tuple[int, ...] = ()
+    noise: NoiseLaw | None = None
 
 
 @public_value
@@ -218,10 +199,12 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     spread = core.around + outside.second - np.outer(whole_mean - core.middle, whole_mean - core.middle)
     edge = math.sqrt((core_sds[1] ** 2 + outside.left) * 2 * d)  # what shrinking may have removed wrongly is no noise
     last, seldom = outside.tail.last, np.zeros(d)
+    faint: tuple[int, ...] = ()
     if core.measured is not None and core.pooled is not None and not last:
         tail = correction(where, d, all_rows=True)
         fitted = tail.applied(core.pooled)
         seldom = tail.seldom * np.diag(np.array(fitted.covariance))
+        noise = replace(core_noise(core.measured, core.pooled), stretch=tuple(np.sqrt(tail.factor).tolist()))
         public = known.preconditioner.m if known.preconditioner is not None else 0
         errors = tail.widened(standard_errors(core.measured, core.pooled, public), fitted)
         errors["covariance"]["clipping"] = np.hypot(
@@ -230,11 +213,11 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     else:
         covariance = floored(spread, min(LEAST_VARIANCE, edge))
         seen = moments.seconds[: last + 1].sum(axis=0)
-        noise = math.sqrt(float((moments.second_sds[: last + 1] ** 2).sum()))
-        for index in known.guessed:
-            if seen[index, index] < _STANDING_OUT * noise:
-                covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
-                covariance[index, index] = _FAINT**2
+        loudness = math.sqrt(float((moments.second_sds[: last + 1] ** 2).sum()))
+        faint = tuple(index for index in known.guessed if seen[index, index] < _STANDING_OUT * loudness)
+        for index in faint:
+            covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
+            covariance[index, index] = _FAINT**2
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
         fourth = fourth_of_columns(outside, core.second, known.fourths, where, matrix)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
@@ -243,9 +226,12 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         if core.tail is not None:
             around = colour @ core.around @ colour.T
             errors, seldom = core.tail.added(errors, around), core.tail.seldom * np.diag(around)
+        noise = _noise_of_shells(frame, core_sds, outside)
     check_held(fitted, *errors["mean"].values(), *errors["covariance"].values())
+    noise = replace(noise, lost=row_tuples(colour @ outside.lost @ colour.T))
     ends = (*where.edges, where.radii[-1])
     beyond = outside.tail.beyond
+    further = outside.most_of(colour) * (beyond + outside.tail.beyond_sd) / np.diag(np.array(fitted.covariance))
     return Table(
         fitted=fitted,
         mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
@@ -261,6 +247,36 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
         boundless=outside.tail.boundless,
         seldom=tuple(seldom.tolist()),
+        further=tuple(further.tolist()),
+        faint=faint,
+        noise=noise,
+    )
+
+
+def _noise_of_shells(frame: Frame, core_sds: tuple[float, float], outside: Outside) -> NoiseLaw:
+    """Give the law of the noise in an estimate that is a sum over shells, as `error_parts` has it by number.
+
+    Args:
+        frame: the map to w.
+        core_sds: noise sds of a coordinate of the core's mean and of a diagonal entry of its second moment.
+        outside: what lies beyond the core.
+    """
+    center, matrix = frame.dense()
+    colour, d = np.linalg.inv(matrix), frame.dimension
+    along, across = outside.shape_variance
+    axes, mean = row_tuples(outside.axes), row_tuples(outside.mean_variance)
+    return NoiseLaw(
+        frame=row_tuples(matrix),
+        center=tuple(center.tolist()),
+        sd_mean=core_sds[0],
+        sd_moment=core_sds[1],
+        shape=1.0,
+        trace=1.0,
+        pooled=(0.0, 0.0),
+        stretch=(1.0,) * d,
+        lost=row_tuples(np.zeros((d, d))),
+        patterns=tuple(row_tuples(colour @ part @ colour.T) for part in outside.noise),
+        shells=ShellNoise(axes, tuple(np.asarray(along).tolist()), float(across), mean),
     )
 
 

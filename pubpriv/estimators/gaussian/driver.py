@@ -49,6 +49,7 @@ from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike, Purse
 from pubpriv.released.departure import departure, of_rows
 from pubpriv.released.estimate import method_name, provenance_of
+from pubpriv.released.findings import DOUBTFUL, Finding, doubts
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
@@ -174,7 +175,7 @@ def whole_gaussian(
         outcome = algorithm_2(run, run(bound, rows, *constants), purse)
     else:
         outcome = _learner(run, rows, preconditioner, purse, force)
-    outcome.warnings.extend(preconditioner.notes)
+    outcome = replace(outcome, notes=(*outcome.notes, *preconditioner.notes))
     return _estimate(outcome, curator, rows, method, target)
 
 
@@ -200,8 +201,9 @@ def _learner(
     heaped = heap(rows)
     if heaped is None:
         return made
-    warning = f"{heaped}, and no Gaussian is behind such a column"
-    return replace(made, converged=False, warnings=[*made.warnings, warning])
+    text, remedy = f"{heaped}, and no Gaussian is behind such a column", "the target moments describes rows of any law"
+    heaps = Finding("heap", (), DOUBTFUL, text, remedy=remedy)
+    return replace(made, findings=(*made.findings, heaps))
 
 
 def _estimate(
@@ -217,7 +219,7 @@ def _estimate(
         gaussian=law,
         columns=curator.columns,
         method=method_name(method, statement),
-        converged=outcome.converged,
+        converged=not doubts(outcome.findings),
         standard_errors=settled.errors(),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.size, rows),
@@ -229,8 +231,10 @@ def _estimate(
             **({"beyond_clip": {"share": share, "sd": sd}} if outcome.beyond else {}),
             **(departure(law, of_rows(rows.rows), len(rows.rows)) if len(rows.rows) else {}),
             "hints": list(log_hints(curator.columns, rows.rows, mean, covariance, share - 2 * sd)),
-            "warnings": [*outcome.warnings, *rows.notes],
+            "warnings": [*(finding.sentence() for finding in outcome.findings), *outcome.notes, *rows.notes],
         },
+        findings=outcome.findings,
+        noise=outcome.noise,
     )
 
 

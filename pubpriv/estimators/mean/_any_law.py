@@ -19,6 +19,7 @@ from pubpriv.estimators.mean._lengths import Lengths
 from pubpriv.estimators.mean._plan import MeanPlan
 from pubpriv.estimators.mean._reference import MeanResult
 from pubpriv.estimators.mean._steps import ClippedMean
+from pubpriv.released.findings import DOUBTFUL, Finding
 
 _STRAYED = 1.0
 """Public rows led astray where step 2 found the mean so far, in squared standard deviations per column, from its
@@ -62,7 +63,6 @@ def as_released(
     unmoved = math.hypot(noise, plan.spread, math.sqrt(spread / whole))
     variances, taken = _by_column(clip, moves, spread, unmoved)
     sampling = np.sqrt((variances + unsure if scaled else np.maximum(variances, 1.0)) / whole)
-    others = math.hypot(float(sampling.mean()), noise)
     facts = {
         "rows": "not Gaussian with the known covariance: the mean is reported as it was released",
         "clip_radii": [plan.steps[0].radius, clip.radius],
@@ -74,7 +74,7 @@ def as_released(
         center=tuple((np.array(last.center) + known.colour(moved)).tolist()),
         sampling=tuple(sampling.tolist()),
         privacy=noise,
-        warnings=_warnings(clip, plan.d, squared, wrong, others),
+        findings=_findings(clip, plan.d, squared, wrong),
         diagnostics=facts,
         clipping=tuple(taken.tolist()),
     )
@@ -109,34 +109,43 @@ def _same_scale(public: PublicTable, spread: float) -> bool:
     return contradiction(public, KnownCovariance.of(np.eye(d) * spread, d)) is None
 
 
-def _warnings(clip: Clip, d: int, squared: float, wrong: bool, others: float) -> tuple[str, ...]:
-    """Say what the mean is to be mistrusted for.
+def _findings(clip: Clip, d: int, squared: float, wrong: bool) -> tuple[Finding, ...]:
+    """Find what the mean is to be mistrusted for. What clipping may take is in its errors, and makes it wide.
 
     Args:
         clip: of step 2.
         d: columns.
         squared: distance of the mean from the centre of step 2, squared, per column.
         wrong: errors are by the known covariance, which the spread of the rows contradicts.
-        others: all errors but those of clipping.
     """
-    warnings = []
+    findings = []
     if wrong:
-        warnings.append(
-            f"the private rows have about {clip.spread.around_mean(squared):.2g} times the mean square that the "
-            "covariance says, so the errors are wrong: give their covariance, or let it be learnt (--covariance "
-            "unknown)"
+        level = clip.spread.around_mean(squared)
+        findings.append(
+            Finding(
+                "wrong-covariance",
+                (),
+                DOUBTFUL,
+                f"the private rows have about {level:.2g} times the mean square that the covariance says, so the "
+                "errors are wrong",
+                {"times": level},
+                remedy="give their covariance, or let it be learnt (--covariance unknown)",
+            )
         )
     if squared > _STRAYED:
-        warnings.append(
-            f"the private mean is about {math.sqrt(d * squared):.2g} standard deviations from where the public rows "
-            "and the first step put it, and takes more noise to reach than planned: other public rows are needed"
+        distance = math.sqrt(d * squared)
+        findings.append(
+            Finding(
+                "strayed",
+                (),
+                DOUBTFUL,
+                f"the private mean is about {distance:.2g} standard deviations from where the public rows and the "
+                "first step put it, and takes more noise to reach than planned",
+                {"distance": distance},
+                remedy="other public rows are needed",
+            )
         )
     if clip.loss.open_end:
-        warnings.append("private rows lie further out than can be followed: other public rows are needed")
-    # as if all columns had their part of it: in one of many, noise alone seems to move a mean
-    if clip.loss.sure * clip.loss.coordinate > others:
-        warnings.append(
-            "rows that are clipped, or too few to be seen, may move the mean by more than all other errors: a "
-            "logarithm of columns with long tails helps, or a larger budget"
-        )
-    return tuple(warnings)
+        text = "private rows lie further out than can be followed"
+        findings.append(Finding("open-end", (), DOUBTFUL, text, remedy="other public rows are needed"))
+    return tuple(findings)

@@ -27,6 +27,7 @@ from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mean
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
+from pubpriv.released.findings import DOUBTFUL, Finding
 
 _MISSED = 1e-3
 """Probability that the mean lies outside the ball that is covered."""
@@ -153,25 +154,30 @@ def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse:
     ask = plan.asks[0]
     assert isinstance(ask.question, Selection)
     found = run(_selected_mean, known, options.public, ask.question, ask.label)
-    warnings = _at_the_edge(found, options.public, known, ask.question)
+    findings = _at_the_edge(found, options.public, known, ask.question)
     diagnostics = {"hypotheses": ask.question.count, "slack": found.slack}
     error = _Cover.of(n, d, m, float(purse.epsilon)).error
-    return MeanResult(found.center, 1 / math.sqrt(n), error, warnings, diagnostics)
+    return MeanResult(found.center, 1 / math.sqrt(n), error, findings, diagnostics)
 
 
 def _at_the_edge(
     found: _Selected, public: tuple[float, ...], known: KnownCovariance, asked: Selection
-) -> tuple[str, ...]:
-    """Warn if one of the outermost hypotheses was selected: the mean may lie outside the lattice."""
+) -> tuple[Finding, ...]:
+    """Find that one of the outermost hypotheses was selected: the mean may lie outside the lattice."""
     moved = known.whiten(np.array(found.center) - np.array(public))
     # hypotheses this close to the edge are not compared with the outermost ones
     if float(np.linalg.norm(moved)) < asked.step * (asked.steps - 1) - _alike(asked.slack):
         return ()
-    warning = (
-        "the mean was chosen at the edge of what the public rows leave possible, and may lie beyond: these are "
-        "unlikely to be of the same law; the method two-step follows such rows"
+    return (
+        Finding(
+            "edge-of-cover",
+            (),
+            DOUBTFUL,
+            "the mean was chosen at the edge of what the public rows leave possible, and may lie beyond: these are "
+            "unlikely to be of the same law",
+            remedy="the method two-step follows such rows",
+        ),
     )
-    return (warning,)
 
 
 @dataclass(frozen=True)

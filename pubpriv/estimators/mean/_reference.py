@@ -27,6 +27,7 @@ from pubpriv.estimators.mean._steps import ClippedMean, clipped_mean
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.findings import DOUBTFUL, Finding
 
 _UNLIKELY = 1e-4
 """A distance of the public from the released mean with a smaller probability than this is not sampling error."""
@@ -43,7 +44,7 @@ class MeanResult:
         center: the estimate, in the data's own units.
         sampling, privacy: standard deviations of one whitened coordinate. `sampling` may also be (d,): one value per
             column, in the column's standard deviations.
-        warnings: reasons not to trust the estimate; empty if there are none.
+        findings: what was concluded about the mean.
         diagnostics: public facts about the run.
         clipping: (d,) bounds on what clipping removed, in the same units as columns' `sampling`; None if it was undone.
         notes: facts about the private rows for the reader.
@@ -52,7 +53,7 @@ class MeanResult:
     center: tuple[float, ...]
     sampling: float | tuple[float, ...]
     privacy: float
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     diagnostics: dict[str, Any] = field(default_factory=dict)
     clipping: tuple[float, ...] | None = None
     notes: tuple[str, ...] = ()
@@ -126,8 +127,8 @@ def clip_and_noise(
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
     mean = tuple(center.tolist())
-    warnings = _far_from_public(mean, options.public, known, len(rows.rows), answer.noise)
-    return MeanResult(mean, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": [radius]})
+    findings = _far_from_public(mean, options.public, known, len(rows.rows), answer.noise)
+    return MeanResult(mean, 1 / math.sqrt(n), answer.noise, findings, {"clip_radii": [radius]})
 
 
 def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
@@ -148,14 +149,14 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
         radii.append(clip)
     # a given ball replaces the public rows, so their distance from it shows nothing
     whose = (options.public, len(rows.rows)) if options.center is None else None
-    warnings = () if whose is None else _far_from_public(center, whose[0], known, whose[1], answer.noise)
-    return MeanResult(center, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": radii})
+    findings = () if whose is None else _far_from_public(center, whose[0], known, whose[1], answer.noise)
+    return MeanResult(center, 1 / math.sqrt(n), answer.noise, findings, {"clip_radii": radii})
 
 
 def _far_from_public(
     center: tuple[float, ...], public: tuple[float, ...], known: KnownCovariance, m: int, noise: float
-) -> tuple[str, ...]:
-    """Warn if a released mean is farther from the public one than sampling of m rows of the same law and noise explain.
+) -> tuple[Finding, ...]:
+    """Find that a released mean is further from the public one than sampling of m rows of one law and noise explain.
 
     Both methods clip around the public mean, so if that is off, the answer is biased and lies at the edge of the range
     that it can reach. Clipping keeps the distance below that range, so the test cannot use a level far below
@@ -167,12 +168,18 @@ def _far_from_public(
     squared = float(moved @ moved) / (1 / m + noise**2)
     if chdtrc(len(moved), squared) >= _UNLIKELY:
         return ()
-    warning = (
-        f"the mean lies {math.sqrt(float(moved @ moved)):.2g} standard deviations from the public one, further than "
-        f"{m} public rows of the same law would be: it is likely to be clipped and biased; the method two-step follows "
-        "such rows"
+    distance = math.sqrt(float(moved @ moved))
+    return (
+        Finding(
+            "far-from-public",
+            (),
+            DOUBTFUL,
+            f"the mean lies {distance:.2g} standard deviations from the public one, further than {m} public rows of "
+            "the same law would be: it is likely to be clipped and biased",
+            {"distance": distance, "public_rows": m},
+            remedy="the method two-step follows such rows",
+        ),
     )
-    return (warning,)
 
 
 def reference_plan(method: str, purse: Purse, d: int, rounds: int = 2) -> Plan:

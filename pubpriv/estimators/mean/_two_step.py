@@ -26,12 +26,22 @@ from pubpriv.estimators.mean._reference import MeanResult, Options
 from pubpriv.estimators.mean._steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.findings import DOUBTFUL, Finding
 
-_LITTLE = "the private rows add little to the public ones: the mean is close to the public mean"
+_LITTLE = Finding(
+    "few-rows",
+    (),
+    DOUBTFUL,
+    "the private rows add little to the public ones: the mean is close to the public mean",
+    remedy="more private rows, or a larger budget",
+)
 
-_NONE = (
-    "almost no private row has a number in each column: the mean is about the public one; a column may be text, have "
-    "decimal commas, or be empty"
+_NONE = Finding(
+    "no-rows",
+    (),
+    DOUBTFUL,
+    "almost no private row has a number in each column: the mean is about the public one",
+    remedy="look at the file: a column may be text, have decimal commas, or be empty",
 )
 
 
@@ -66,11 +76,10 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "lengths": {"edges": found.edges, "counts": found.counts, "sd": found.sd},
         "could_hide": {"rows": found.unseen, "beyond": radius},
     }
-    warnings = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
+    of_run = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
+    findings = *of_run, *uneven(curator.size), *result.findings
     notes = left_out(curator.size, whole_rows.rows, whole_rows.sd)
-    if uneven(curator.size):
-        warnings, notes = (*warnings, *notes), ()  # it is flagged
-    return replace(result, warnings=(*warnings, *result.warnings), diagnostics=facts | result.diagnostics, notes=notes)
+    return replace(result, findings=findings, diagnostics=facts | result.diagnostics, notes=notes)
 
 
 def _debiased(plan: MeanPlan, whole: "_Combined", wider: float) -> MeanResult:
@@ -81,9 +90,14 @@ def _debiased(plan: MeanPlan, whole: "_Combined", wider: float) -> MeanResult:
         whole: the combined mean.
         wider: mean square of a coordinate around its mean: a covariance that nobody gave may be too small.
     """
-    warning = (
-        f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and "
-        "the first step put it: other public rows, or another covariance, are needed; the mean may be biased"
+    biased = Finding(
+        "biased-by-clipping",
+        (),
+        DOUBTFUL,
+        f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and the "
+        "first step put it, so that clipping biases it",
+        {"distance": whole.distance, "bias": whole.bias},
+        remedy="other public rows, or another covariance, are needed",
     )
     facts = {
         "rows": "as long as Gaussian ones of the known covariance",
@@ -96,7 +110,7 @@ def _debiased(plan: MeanPlan, whole: "_Combined", wider: float) -> MeanResult:
         center=whole.center,
         sampling=math.sqrt(wider) * whole.sampling,
         privacy=whole.privacy,
-        warnings=(warning,) if whole.bias > plan.error / 2 else (),
+        findings=(biased,) if whole.bias > plan.error / 2 else (),
         diagnostics=facts,
     )
 

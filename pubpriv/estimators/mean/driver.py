@@ -31,6 +31,7 @@ from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike
 from pubpriv.released.estimate import method_name, provenance_of
+from pubpriv.released.findings import about, doubts
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MeanEstimate
 
@@ -68,8 +69,8 @@ def estimate_mean(
         runner: runs the steps.
 
     Returns:
-        The mean in the data's own units, with privacy statement, errors and diagnostics. `converged` is False if the
-        answers contradict the known covariance or the public rows.
+        The mean in the data's own units, with privacy statement, errors, findings and diagnostics. `converged` is False
+        if some number is doubtful, as where the answers contradict the known covariance or the public rows.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read; the first also if the public rows
@@ -148,12 +149,12 @@ def _with_known_covariance(
             check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = _METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
     statement = curator.statement()
-    warnings = [*found.warnings, *found.notes, *_notes(rows)]
+    told = [*(finding.sentence() for finding in found.findings), *found.notes, *_notes(rows)]
     return MeanEstimate(
         center=found.center,
         columns=curator.columns,
         method=method_name(method, statement),
-        converged=not found.warnings,
+        converged=not doubts(found.findings),
         standard_errors=_errors(found, known.deviations(), curator.size),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.size, rows),
@@ -162,8 +163,9 @@ def _with_known_covariance(
             "covariance": "identity" if known.whitening is None else "known",
             "public_only_error": 1 / math.sqrt(len(rows.rows)),
             **found.diagnostics,
-            "warnings": warnings,
+            "warnings": told,
         },
+        findings=found.findings,
     )
 
 
@@ -225,17 +227,20 @@ def _with_unknown_covariance(
     from pubpriv.estimators.gaussian.driver import whole_gaussian
 
     both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner, of_mean=True)
+    findings = about(both.findings or (), MeanEstimate.quantities.values())
     mean = MeanEstimate(
         center=tuple(both.mean.tolist()),
         columns=both.columns,
         method=both.method,
-        converged=both.converged,
+        converged=not doubts(findings),
         standard_errors={"mean": both.standard_errors["mean"]},
         privacy=both.privacy,
         provenance=both.provenance,
         public=both.public,
         diagnostics={"covariance": "unknown"} | dict(both.diagnostics),
         target=both.target,
+        findings=findings,
+        noise=both.noise,
     )
     return mean, both.covariance
 

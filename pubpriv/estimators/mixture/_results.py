@@ -33,6 +33,7 @@ from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Outside, Tails
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import method_name, provenance_of
+from pubpriv.released.findings import Finding, doubts
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
@@ -49,7 +50,7 @@ def released(
     scaling: Scaling,
     method: str,
     diagnostics: dict[str, Any],
-    found: bool = True,
+    findings: tuple[Finding, ...] = (),
     fit: Fit | None = None,
 ) -> MixtureEstimate:
     """Return the model in the data's own units, with components by decreasing weight; `last` as for errors."""
@@ -87,12 +88,13 @@ def released(
         mixture=mixture,
         columns=curator.columns,
         method=method_name(method, statement),
-        converged=found,
+        converged=not doubts(findings),
         standard_errors=_shaped_errors(errors, kind),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.size, rows),
         public=public_part(rows),
         diagnostics=diagnostics,
+        findings=findings,
     )
 
 

@@ -14,7 +14,6 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
-from pubpriv.estimators._whole_rows import uneven
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture._by_name import estimate_by_name
@@ -23,6 +22,7 @@ from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._course import Course, choose_course, survey
 from pubpriv.estimators.mixture._facts import diagnostics, verdict_of
 from pubpriv.estimators.mixture._far_rows import count_far, far_question
+from pubpriv.estimators.mixture._findings import findings_of
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._measuring import measure_components
 from pubpriv.estimators.mixture._misfit import Fit, check_fit, fit_question
@@ -146,11 +146,9 @@ def _whole(
     facts |= {"coverage": covered.diagnostics, "warnings": warnings}
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
-    fits = model.fit.fits and (covered.complete or model.fit.explains) and not (last.tails and last.tails.crowded)
-    few = last.outside is None or last.outside.few(last.rows)
-    sound = model.guard.clear and fits and few and verdict.sound and not uneven(curator.size)
+    findings = findings_of(last, model.guard.clear, model.fit, covered, verdict, curator.size)
     measured = last if model.guard.clear else None
-    estimate = released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound, model.fit)
+    estimate = released(model.chosen, measured, curator, rows, scene.scaling, method, facts, findings, model.fit)
     return replace(estimate, background=background)
 
 

@@ -46,14 +46,17 @@ def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Seque
         more: head and cells of an additional column.
     """
     rows, clipped = [], "clipping" in sources_of(numbers)
+    stated = any(number.state for number in numbers)
     for number in numbers:
         value, b = number.value, number.error
         low, high = rounded(value - Z95 * b, b), rounded(value + Z95 * b, b)
         name = number.column or f"component {number.component}"
         errors = [small(Z95 * number.privacy), small(Z95 * number.sampling)]
         errors += [small(Z95 * number.clipping)] * clipped
-        rows.append([name, rounded(value, b), f"{low} to {high}", *errors])
-    heads = ("", "estimate", "95% interval", "± privacy noise", "± sampling", *["± clipping"] * clipped)
+        states = [str(number.state or "")] * stated
+        rows.append([name, rounded(value, b), f"{low} to {high}", *errors, *states])
+    errors_of = "± privacy noise", "± sampling", *["± clipping"] * clipped
+    heads = ("", "estimate", "95% interval", *errors_of, *["state"] * stated)
     if more is None:
         return Table(caption, heads, rows)
     return Table(caption, (*heads, more[0]), [[*row, cell] for row, cell in zip(rows, more[1], strict=True)])

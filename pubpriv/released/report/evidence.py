@@ -8,16 +8,11 @@ from math import isfinite
 from typing import Any
 
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.findings import doubts
 from pubpriv.released.report._digits import percent, rounded
 
 _SEEN = 2.0
 """A share or a count is taken as real if it is this many of its standard deviations from zero."""
-
-_MANY = 0.03
-"""If a larger share of records belongs to no component, that is the reason for not converging."""
-
-_WHY = ("do not use", "did not converge", "does not fit", "do not fit", "too few", "noise", "rows reach")
-"""Phrases of warnings that say why numbers should not be used."""
 
 APART = ("warnings", "hints", "ladder")
 """Diagnostics that the page shows separately, and not in its list of details."""
@@ -44,24 +39,11 @@ def hints(estimate: Estimate) -> list[str]:
 
 
 def reason(estimate: Estimate) -> str:
-    """Say briefly why an estimate did not converge, from measurements if there are any, else from its warnings."""
-    diagnostics = estimate.diagnostics
-    misfit, coverage = _part(diagnostics, "misfit"), _part(diagnostics, "coverage")
-    warnings = [str(warning).rstrip(".") for warning in diagnostics.get("warnings", ())]
-    if misfit.get("fits") is False:
-        return f"the model does not fit{_unexplained(misfit)}"
-    outside = of_no_component(diagnostics)
-    if outside is not None and outside[0] >= _MANY:
-        return f"{percent(*outside)} of the records belong to no component: too many to be outliers"
-    if _figures(coverage, "uncovered_rows") and coverage.get("component") is False and _uncovered(coverage):
-        return "some of the records lie where no public row is, and no component could be found there"
-    if diagnostics.get("feasible") is False:
-        return "there are too few private records for this budget"
-    if diagnostics.get("private_model_chosen") is False:
-        return "the private records support no better model than that of the public rows, which is released"
-    return next(
-        (text for text in warnings if any(why in text for why in _WHY)), (warnings or ["it did not converge"])[0]
-    )
+    """Say briefly why numbers are doubtful, by the findings; files of older versions have warnings instead."""
+    if estimate.findings is not None:
+        return "; and ".join(dict.fromkeys(finding.text for finding in doubts(estimate.findings)))
+    warnings = estimate.diagnostics.get("warnings", ())
+    return "it did not converge" + (f"; its warnings: {'; '.join(map(str, warnings))}" if warnings else "")
 
 
 def ladder(estimate: Estimate) -> list[tuple[str, str]]:
@@ -134,13 +116,22 @@ def _misfit(diagnostics: Mapping[str, Any]) -> str:
     misfit = _part(diagnostics, "misfit")
     if not isinstance(misfit.get("fits"), bool):
         return ""
-    found = _figures(misfit, "divergence", "limit")
+    found = _worst_divergence(misfit)
     figures = f" (a divergence of {found[0]:.2g}; up to {found[1]:.2g} is accepted)" if found else ""
     if misfit["fits"]:
         return f"Released counts of records agree with what the model predicts{figures}: it fits."
     return (
         f"Released counts of records are not what the model predicts{figures}: it does not fit{_unexplained(misfit)}."
     )
+
+
+def _worst_divergence(misfit: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the divergence that is largest beside its limit, and that limit: of shells or along axes."""
+    parts = (misfit.get(name) for name in ("divergence", "limit"))
+    values = [value if isinstance(value, list | tuple) else [value] for value in parts]
+    pairs = [_figures({"found": a, "limit": b}, "found", "limit") for a, b in zip(*values, strict=False)]
+    good = [(pair[0], pair[1]) for pair in pairs if pair is not None and pair[1] > 0]
+    return max(good, key=lambda pair: pair[0] / pair[1], default=None)
 
 
 def _unexplained(misfit: Mapping[str, Any]) -> str:

@@ -13,12 +13,11 @@ _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def lead(estimate: Estimate) -> str:
-    """Describe the result in a sentence or two; if the estimate did not converge, say why not to use it."""
-    if not estimate.converged:
+    """Describe the result in a sentence or two; if every column is doubtful, say why not to use it."""
+    if not estimate.usable:
         return f"Do not use these numbers: {reason(estimate)}."
-    if isinstance(estimate, MixtureEstimate):
-        return _groups(estimate)
-    return _columns(estimate)
+    text = _groups(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate)
+    return text if estimate.converged else f"{text} But {estimate.verdict}."
 
 
 def _records(estimate: Estimate) -> str:

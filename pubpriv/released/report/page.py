@@ -14,10 +14,11 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.wording import for_people, guarantee_lines, guess_in_short, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.findings import doubts
 from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import by_component, counted, of_all, of_columns, of_quantity, sources_of
+from pubpriv.released.numbers import State, by_component, counted, of_all, of_columns, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
 from pubpriv.released.report._digits import Z95, rounded, small
 from pubpriv.released.report._ellipses import drawn
@@ -73,7 +74,7 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
     return template("page.html").render(
         title=words.headline(estimate),
         lead=lead(estimate),
-        usable=estimate.converged,
+        usable=estimate.usable,
         simulation=estimate.is_simulation,
         glance=words.glance(estimate, _protected(estimate, history), "" if history is None else _left(history)),
         opening=words.opening(estimate),
@@ -81,6 +82,7 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         promise=_promise(estimate, history),
         clipped="clipping" in sources_of(of_all(estimate.numbers())),
         mapped_columns=words.mapped_columns(estimate),
+        worth=_worth(estimate),
         numbers=_components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate),
         groups=None if estimate.groups is None else _groups(estimate, estimate.groups),
         fit=fit,
@@ -136,6 +138,20 @@ def _left(history: History) -> str:
         return f"{history.periods} There is no other one."
     left = f"{history.remaining:.4g} {history.currency} of {history.cap:.4g}"
     return f"{left} for further releases of {history.dataset}.{' ' if history.periods else ''}{history.periods}"
+
+
+def _worth(estimate: Estimate) -> Table | None:
+    """Columns that are not good, why, and what would help; None if all are, or if an older version made the release."""
+    found = doubts(estimate.findings or ())
+    states = {name: state for name, state in (estimate.states or {}).items() if state != State.GOOD}
+    rows = []
+    for name, state in states.items():
+        own = [finding for finding in found if not finding.columns or name in finding.columns]
+        why = "; ".join(finding.text for finding in own) or "its interval holds, and is much wider than without privacy"
+        rows.append(
+            [name, str(state), why, "; ".join(dict.fromkeys(finding.remedy for finding in own if finding.remedy))]
+        )
+    return Table("Columns that are not good", ("", "state", "why", "what would help"), rows, "text") if rows else None
 
 
 def _columns(estimate: Estimate) -> dict[str, Any]:

@@ -45,8 +45,10 @@ def warnings(estimate: Estimate) -> list[str]:
     found = []
     if estimate.is_simulation:
         found.append("This is a simulation. Nothing about it is private: do not publish it if its rows are.")
-    if not estimate.converged:
-        found.append("The estimate did not converge. Do not use its numbers.")
+    if not estimate.usable:
+        found.append("Do not use its numbers: all columns are doubtful.")
+    elif not estimate.converged:
+        found.append(f"Do not use the numbers of doubtful columns: {estimate.verdict}.")
     return found + [str(warning) for warning in estimate.diagnostics.get("warnings", [])]
 
 
@@ -76,8 +78,10 @@ def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, s
         protected: sentence on the most that somebody could find out; empty for a simulation.
         budget: sentence on the remaining budget of the dataset; empty if no ledger was read.
     """
-    read = "Yes, once the warnings are read." if warnings(estimate) else ""
-    use = (read or "Yes, it came with no warning.") if estimate.converged else "No: it did not converge."
+    use = f"{'In part' if estimate.usable else 'No'}: {estimate.verdict}."
+    if estimate.converged:
+        use = "Yes, once the warnings are read" if warnings(estimate) else "Yes, it came with no warning"
+        use += "." if estimate.states is None else f": {estimate.verdict}."
     if estimate.is_simulation:
         use = "Only for trying things out: it is a simulation."
     unit = str(estimate.privacy["unit"])

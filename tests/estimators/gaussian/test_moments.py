@@ -113,7 +113,7 @@ def test_rows_that_reach_too_far_are_flagged():
     rows = np.exp(3 * np.random.default_rng(0).standard_normal((5_000, 3)))
     estimate, _ = fit(rows, target="moments")
     assert not estimate.converged
-    assert any("rows reach" in text for text in estimate.diagnostics["warnings"])
+    assert {finding.code for finding in estimate.findings} & {"drowned", "could-hide", "boundless"}
     assert np.isfinite(estimate.covariance).all()
 
 
@@ -234,9 +234,9 @@ def test_rows_that_begin_in_the_outer_half_of_a_shell_may_all_lie_at_its_end():
 
 @pytest.mark.parametrize("seed", [261019, 261028, 261041, 261048])
 def test_one_long_column_of_twenty_is_told_or_flagged(seed):
-    """How far rows far out in it reach beyond the clip, and that there are some where their count does not tell."""
+    """How far rows far out in it reach beyond the clip; where their count does not tell, its interval is wide."""
     run = intervals.measured(intervals.Task("gaussian", "odd-1-far-20", 5000, 20, 60, "zcdp:0.5", seed))
-    assert run["variances"]["covered"][0] or run["flagged"]
+    assert run["variances"]["covered"][0] or run["flagged"] or run["variances"]["width_over_gaussian"][0] > 3
 
 
 def test_a_bench_without_its_file_says_so():

@@ -137,7 +137,7 @@ def test_it_is_honest_about_what_it_cannot_do():
     """(10, 1e3): its bounds are too wide for so few rows; it fails, says so, and the learner does not."""
     drawn, estimate = refer(Setting(1000, 10))
     assert not estimate.converged
-    assert any("do not use" in text for text in estimate.diagnostics["warnings"])
+    assert any("noise drowns" in text for text in estimate.diagnostics["warnings"])
     assert drawn.error(estimate.mean, estimate.covariance)[0] > 4 * drawn.best()[0]
     curator = pp.Curator.simulation(drawn.private, HALF, 1)
     learnt = estimate_gaussian(drawn.public, curator)

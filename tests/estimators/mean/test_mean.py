@@ -497,7 +497,7 @@ def test_a_mean_is_not_flagged_for_the_tail_of_a_variance(seed):
         intervals.measured(intervals.Task(estimator, "poisson-20", 500, 1, 30, "zcdp:0.5", seed))
         for estimator in ("gaussian", "mean")
     )
-    assert of_both["flagged"]
+    assert all(of_both["variances"]["covered"]) or of_both["flagged"]
     assert not of_mean["flagged"]
     assert all(of_mean["means"]["covered"])
 

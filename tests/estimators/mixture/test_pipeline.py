@@ -357,7 +357,7 @@ def test_a_model_survives_its_file(fitted, tmp_path):
     assert back.to_json() == fitted.to_json()
     assert [p.name for p in path.parent.iterdir()] == ["model.json"]
     data = json.loads(path.read_text())
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert set(data) >= {"kind", "method", "converged", "columns", "weights", "means", "covariances", "standard_errors"}
     assert set(data["privacy"]) == {"unit", "neighbouring", "kind", "guarantee", "spent", "charges"}
     assert set(data["provenance"]) >= {"dataset", "release_id", "n_private", "n_public", "public_sha256", "version"}

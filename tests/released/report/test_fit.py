@@ -6,8 +6,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from helpers.releases import gaussian_release, mean_release, mixture_release, public_for, simulated
+from helpers.releases import gaussian_release, mean_release, mixture_release, of_old, public_for, simulated
 
+from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
 from pubpriv.released.histograms import Histogram, public_part
 from pubpriv.released.law import Mixture
 from pubpriv.released.report import page
@@ -115,7 +116,7 @@ OUTSIDE = {
 
 
 def test_records_of_no_component_are_told():
-    """How many there are, and how many could hide; first of all that they are left out, or that they are too many."""
+    """How many there are, and how many could hide; first of all that they are left out."""
     found = telling(misfit=None, coverage=None, **OUTSIDE)
     text = " ".join(sentences(found))
     assert "1.21% ± 0.42% of the records belong to no component: they lie more than 6.07 standard" in text
@@ -123,11 +124,6 @@ def test_records_of_no_component_are_told():
     assert "as if they were at most 4.1 standard deviations out" in text
     assert lead(found).endswith(" 1.21% of them belong to no group, and are left out.")
     assert "belong" not in lead(telling(**OUTSIDE | {"outside": OUTSIDE["outside"] | {"seen": False}}))
-    many = replace(
-        telling(misfit=None, coverage=None, **OUTSIDE | {"outside": OUTSIDE["outside"] | {"share": 0.05}}),
-        converged=False,
-    )
-    assert "5.00% of the records belong to no component: too many to be outliers" in lead(many)
 
 
 def test_what_is_not_there_is_said_to_be_not_there():
@@ -182,36 +178,40 @@ def test_the_first_sentence_says_what_was_found():
     assert lead(simulated(mean_release())).startswith("The 20,000 simulated records")
 
 
-REASONS = {
-    "misfit": ({}, "the model does not fit, and about 12% of the records are not explained by it"),
-    "coverage": ({"misfit": None}, "some of the records lie where no public row is"),
-    "size": ({"misfit": None, "coverage": None, "feasible": False}, "too few private records"),
-    "guard": (
-        {"misfit": None, "coverage": None, "private_model_chosen": False},
-        "no better model than that of the public",
-    ),
-    "warning": (
-        {"misfit": None, "coverage": None, "warnings": ["a note", "the rounds did not converge: do not use this"]},
-        "the rounds did not converge",
-    ),
-    "other": ({"misfit": None, "coverage": None, "warnings": ["look out"]}, "look out"),
-    "none": ({"misfit": None, "coverage": None}, "it did not converge"),
-}
+FEW = Finding("few-rows", (), DOUBTFUL, "too few private records for this budget", remedy="a larger budget")
+TAIL = Finding("could-hide", ("cost",), DOUBTFUL, "rows like it could hide", quantities=("mean",))
 
 
-@pytest.mark.parametrize("name", REASONS)
-def test_what_is_not_to_be_used_is_said_first_with_the_reason(name):
-    """What was measured before what is warned of; the page begins with it, before any number."""
-    changed, words = REASONS[name]
-    estimate = replace(telling(**changed), converged=False)
-    assert words in reason(estimate)
-    assert lead(estimate) == f"Do not use these numbers: {reason(estimate)}."
+def test_what_is_not_to_be_used_is_said_first_with_the_reason():
+    """The page begins with it, before any number; a note is no reason."""
+    note = Finding("long-tail", ("age",), NOTE, "its tail is long")
+    estimate = replace(telling(), findings=(note, FEW), converged=False)
+    assert reason(estimate) == FEW.text
+    assert lead(estimate) == f"Do not use these numbers: {FEW.text}."
     written = page(estimate)
-    assert written.index("Do not use these numbers") < written.index(
-        "Estimated on" if "Estimated on" in written else "estimated on"
-    )
+    assert written.index("Do not use these numbers") < written.lower().index("estimated on")
     assert 'class="lead unusable"' in written
     assert 'class="lead unusable"' not in page(telling())
+
+
+def test_one_doubtful_column_leaves_the_others():
+    """The numbers are told, then which are doubtful and why; the page lists the column with what would help."""
+    estimate = replace(mean_release(), findings=(replace(TAIL, remedy="bound it"),), converged=False)
+    assert lead(estimate).startswith("The 20,000 records of visits have mean age")
+    assert lead(estimate).endswith("But 1 of 2 columns is good; cost: doubtful, because rows like it could hide.")
+    written = page(estimate)
+    assert "In part: 1 of 2 columns is good" in written
+    assert "<td>doubtful</td><td>rows like it could hide</td><td>bound it</td>" in written
+
+
+def test_a_file_of_an_older_version_has_no_states():
+    """It opens, says so, and gives the warnings as reasons; a page of it is made all the same."""
+    old = of_old(mean_release(converged=False, diagnostics={"warnings": ["the rounds did not converge"]}))
+    assert old.states is None
+    assert "no states" in old.verdict
+    assert "the rounds did not converge" in reason(old)
+    assert lead(old).startswith("Do not use these numbers: it did not converge")
+    assert "no states" in page(old)
 
 
 def test_pictures_of_fit_are_whole_elements():

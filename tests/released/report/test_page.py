@@ -167,7 +167,7 @@ def test_a_minute_is_enough_for_four_answers():
     assert "at most 69.2%" in Reader(page(release)).words["dl"]
     unsure = mean_release(converged=False, diagnostics={"warnings": ["few rows"]})
     text = Reader(page(unsure)).words["main"]
-    assert text.index("few rows") < text.index("No: it did not converge.") < text.index("What is promised")
+    assert text.index("few rows") < text.index("No: 0 of 2 columns are good") < text.index("What is promised")
     assert "Nothing." in Reader(page(simulated(release))).words["dl"]
 
 
@@ -194,11 +194,14 @@ def test_guarantees_come_first_and_in_words():
 
 
 def test_what_is_wrong_is_said_first():
-    """A simulation, a release that did not converge and every warning are told before any promise or number."""
+    """A simulation, a release with doubtful numbers and every warning are told before any promise or number."""
     estimate = mixture_release(converged=False, diagnostics={"warnings": ["look out"]})
     for told, parts in (
-        (estimate, ["did not converge", "look out"]),
-        (simulated(estimate), ["Simulation: not private", "This is a simulation", "did not converge", "look out"]),
+        (estimate, ["all columns are doubtful", "look out"]),
+        (
+            simulated(estimate),
+            ["Simulation: not private", "This is a simulation", "all columns are doubtful", "look out"],
+        ),
     ):
         text = Reader(page(told)).words["main"]
         for part in parts:
