@@ -101,6 +101,38 @@ PLAIN = {
 """Tables without long tails, by name."""
 
 
+_FEWEST_ROWS = 300
+"""Least whole rows of a table that `bundled` takes."""
+
+_STATSMODELS = ("anes96", "cancer", "co2", "fair", "modechoice", "randhie", "star98", "sunspots")
+"""All tables of statsmodels with so many rows of numbers; the others have fewer, or none."""
+
+_SKLEARN = ("load_breast_cancer", "load_diabetes")
+"""All of scikit-learn's that come with it and have so many rows; digits are images, and no columns."""
+
+
+def bundled() -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Load every bundled table with at least 300 whole rows of numbers: (columns, rows), by name.
+
+    Raises:
+        InvalidInput: a library is missing.
+    """
+    try:
+        import sklearn.datasets
+
+        frames = {name: _of_statsmodels(name)() for name in _STATSMODELS}
+        for name in _SKLEARN:
+            frames[name.removeprefix("load_")] = getattr(sklearn.datasets, name)(as_frame=True).data
+    except ImportError:
+        raise InvalidInput("the open tables come with statsmodels: pip install 'pubpriv[demo]'") from None
+    tables = {}
+    for name, frame in frames.items():
+        numbers = frame.select_dtypes("number").dropna()
+        assert len(numbers) >= _FEWEST_ROWS, name
+        tables[name] = tuple(map(str, numbers.columns)), numbers.to_numpy(dtype=float)
+    return tables
+
+
 def opened(table: OpenTable) -> tuple[tuple[str, ...], np.ndarray]:
     """Load a table: (columns, rows without missing values).
 

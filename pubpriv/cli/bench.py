@@ -81,6 +81,7 @@ _RUNS = {"real": 5, "ladder": 5, "ppe": 4, "bks": 10, "setting": 10} | dict.from
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 app.command("honest")(honest.honest)
 app.command("best-radius")(honest.best_radius)
+app.command("verdicts")(honest.verdicts)
 app.command("shift")(honest.shift)
 app.command("pure")(pure.pure)
 app.command("persons")(persons.persons)

@@ -1,4 +1,4 @@
-"""`pubpriv bench honest|best-radius|shift`: whether intervals hold, what they cost, how wrong public rows may be."""
+"""`pubpriv bench honest|best-radius|verdicts|shift`: what intervals hold and cost, how wrong public rows may be."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +33,18 @@ _RADIUS_HEADINGS = named("table", "tail", "n", "d", "runs", "error", "best", "ra
 _LEVEL_HEADINGS = named(
     "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "caught"
 )
+_VERDICTS = named("estimator", "kind", "runs", "refused", "doubtful_runs", "doubtful", "wide") | {
+    "wrong_good": "good wrong",
+    "wrong_wide": "wide wrong",
+    "wrong_doubtful": "doubtful wrong",
+    "odds": "odds",
+    "sound": "within 3",
+    "width_mean": "width of means",
+    "width_variance": "of variances",
+    "met": "met",
+}
+_EACH = named("estimator", "of", "good", "wide", "doubtful", "furthest", "codes")
+_CODES = named("estimator", "code", "of", "numbers", "wrong")
 _LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "caught", "neither", "met")
 
 
@@ -101,6 +113,26 @@ def best_radius(
         title = "errors to the table's own covariance, and what 95% intervals of variances cover"
         tell_rows(title, _RADIUS_HEADINGS, found["rows"])
     tell(found, as_json)
+
+
+def verdicts(
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each table and law.")] = 4,
+    first_seed: FirstSeedOption = 0,
+    workers: WorkersOption = 2,
+    budget: EachBudgetOption = "zcdp:0.5",
+    of: Annotated[str, typer.Option(help="tables, laws, or both.")] = "tables,laws",
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how often numbers are doubtful or wide, and how often these are wrong, beside good ones."""
+    from benchmarks.verdicts import bench
+
+    found = bench(runs, first_seed, workers, budget, of)
+    if not as_json:
+        tell_rows("shares of runs and numbers by verdict, and of numbers outside 95%", _VERDICTS, found["rows"])
+        tell_rows("each table and law", _EACH, found["each"])
+        tell_rows("each reason to doubt a number", _CODES, found["codes"])
+    parts = found if as_json else {name: value for name, value in found.items() if name not in ("each", "codes")}
+    tell(parts, as_json)
 
 
 def shift(

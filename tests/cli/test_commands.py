@@ -271,7 +271,7 @@ COMMANDS = [
     "", "fit", "fit mixture", "fit mean", "fit gaussian", "plan", "plan mean", "plan gaussian", "plan mixture",
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
     "ledger verify", "ledger export", "ledger restore", "ledger grant", "ledger close", "audit", "bench", "bench scan",
-    "bench demo", "bench mixture", "bench best-radius", "bench looks",
+    "bench demo", "bench mixture", "bench best-radius", "bench looks", "bench verdicts",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
     "bench buys", "bench no-public", "bench persons", "bench pure", "bench groups", "bench quantiles",
     "bench fleet", "bench fleet history", "bench fleet year", "bench fleet deploy", "bench fleet at-once",

@@ -12,9 +12,7 @@ from pubpriv.released.findings import DOUBTFUL, NOTE, Finding, about, headline
 from pubpriv.released.numbers import State
 
 COLUMNS = ("age", "cost", "hours")
-TAIL = Finding(
-    "could-hide", ("hours",), DOUBTFUL, "rows could hide", {"rows": 12.0}, ("covariance",), "bound it"
-)
+TAIL = Finding("could-hide", ("hours",), DOUBTFUL, "rows could hide", {"rows": 12.0}, ("covariance",), "bound it")
 
 
 def states(estimate):

@@ -1,0 +1,61 @@
+"""The bench of verdicts: tables by a rule, runs that are the same again, and shares that are what the numbers say."""
+
+import numpy as np
+import pytest
+
+from benchmarks.library_tables import bundled
+from benchmarks.verdicts import Task, _blocks, _measured, _summary, bench
+from pubpriv.errors import InvalidInput
+
+
+def number(state, z, quantity="mean", codes=()):
+    return {"quantity": quantity, "state": state, "z": z, "width": 2.0, "codes": list(codes), "helped": True}
+
+
+def run(*numbers):
+    return {"estimator": "mean", "of": "a", "n": 300, "seed": 0, "refused": None, "numbers": list(numbers)}
+
+
+def test_tables_are_chosen_by_the_rule():
+    """At least twenty blocks of two to five columns, in their order, none of one value; at least 300 rows."""
+    blocks, tables = _blocks(), bundled()
+    assert len(blocks) >= 20
+    for name, (columns, rows) in blocks.items():
+        whole = tables[name.rpartition(" ")[0]][0]
+        assert 1 <= len(columns) <= 5
+        assert [whole.index(column) for column in columns] == sorted(whole.index(column) for column in columns)
+        assert len(rows) >= 300
+        assert (np.ptp(rows, axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(("of", "n"), [("fair 1", 0), ("poisson-8", 300)])
+def test_a_run_judges_each_mean_and_variance_and_is_the_same_again(of, n):
+    found = _measured(Task("gaussian", of, n, "zcdp:0.5", 3))
+    assert found == _measured(Task("gaussian", of, n, "zcdp:0.5", 3))
+    assert [each["quantity"] for each in found["numbers"]].count("variance") == len(found["numbers"]) / 2
+    assert {each["state"] for each in found["numbers"]} <= {"good", "wide", "doubtful"}
+
+
+def test_shares_are_those_of_runs_and_numbers():
+    """A doubtful number in one run of two; wrong are those beyond two errors, by state."""
+    doubtful = number("doubtful", 4.0, codes=["could-hide"])
+    row = _summary([run(doubtful, number("good", 2.5)), run(number("good", 0.0), number("wide", 0.1))], "mean", "laws")
+    assert (row["doubtful_runs"], row["doubtful"], row["wide"]) == (0.5, 0.25, 0.25)
+    assert (row["wrong_good"], row["wrong_wide"], row["wrong_doubtful"], row["odds"]) == (0.5, 0.0, 1.0, 2.0)
+    assert row["sound"] == 1.0
+
+
+def test_bounds_are_held_against_tables():
+    """Too many doubtful runs miss them, and a doubtful number that is right as often as a good one."""
+    good = [run(number("good", 0.0)) for _ in range(19)]
+    assert _summary([*good, run(number("good", 2.0))], "mean", "tables")["met"]
+    few = [*good, run(number("good", 2.0)), run(number("doubtful", 0.0))]
+    assert not _summary(few, "mean", "tables")["met"]
+    telling = [*few, run(number("doubtful", 9.0))]
+    assert _summary(telling, "mean", "tables")["met"]
+    assert not _summary([*telling, run(number("doubtful", 9.0))], "mean", "tables")["met"]
+
+
+def test_other_rows_are_refused():
+    with pytest.raises(InvalidInput, match="tables or laws, not of 'figures'"):
+        bench(1, of="figures")
