@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
-from pubpriv.tasks.events import EXHAUSTED, EXPORT_OLD, LOW, MISSED, VERIFY_FAILED, resource_id
+from pubpriv.tasks.events import DOUBTFUL_NUMBERS, EXHAUSTED, EXPORT_OLD, LOW, MISSED, VERIFY_FAILED, resource_id
 
-Kind = Literal["failed", "refused", "crashed", "missed", "low", "exhausted", "export-old", "verify-failed"]
+Kind = Literal["failed", "refused", "crashed", "missed", "doubtful", "low", "exhausted", "export-old", "verify-failed"]
 """Kinds of notices."""
 
 _LATE_SECONDS = 600
@@ -20,6 +20,7 @@ _LATE_SECONDS = 600
 
 _EVENTS = {
     "missed": MISSED,
+    "doubtful": DOUBTFUL_NUMBERS,
     "low": LOW,
     "exhausted": EXHAUSTED,
     "export-old": EXPORT_OLD,

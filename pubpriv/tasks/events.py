@@ -3,6 +3,7 @@
 Payloads are figures of the ledger, which are public; `text` has the same in words, with what to do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ EXHAUSTED = "pubpriv.budget.exhausted"
 
 MISSED = "pubpriv.release.skipped"
 """A scheduled run did not begin: its series is paused, or it came too late for its period."""
+
+DOUBTFUL_NUMBERS = "pubpriv.release.doubtful"
+"""A release was made, and some of its numbers are doubtful."""
 
 EXPORT_OLD = "pubpriv.ledger.export-old"
 """The export that is the ledger's witness is older than an audit allows."""
@@ -97,6 +101,19 @@ class BudgetOutlook:
 def tell_of_skipped(dataset: str, release_id: str, why: str) -> None:
     """Emit `pubpriv.release.skipped`."""
     _emit(MISSED, dataset, f"Release {release_id} was not made: {why}.", release_id=release_id, why=why)
+
+
+def tell_of_doubtful(dataset: str, release_id: str, verdict: str, columns: Sequence[str]) -> None:
+    """Emit `pubpriv.release.doubtful`.
+
+    Args:
+        dataset: name in the ledger.
+        release_id: release id.
+        verdict: of the release, a clause.
+        columns: those with doubtful numbers.
+    """
+    text = f"Release {release_id}: {verdict}. What would help is on its page, and in the findings of its model."
+    _emit(DOUBTFUL_NUMBERS, dataset, text, release_id=release_id, columns=list(columns))
 
 
 def tell_of_old_export(dataset: str, hours: int) -> None:

@@ -30,7 +30,7 @@ from pubpriv.schemas.released import estimates_table, released_table
 from pubpriv.tasks._crossing import crossing
 from pubpriv.tasks.artifacts import Subject, shown
 from pubpriv.tasks.boundary import publishing_task
-from pubpriv.tasks.events import BudgetOutlook
+from pubpriv.tasks.events import BudgetOutlook, tell_of_doubtful
 from pubpriv.tasks.outages import not_needed
 
 _E = TypeVar("_E", bound=Estimate)
@@ -50,7 +50,9 @@ _CHARGE = ("label", "question", "cost")
 def publish_release(
     estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int, series: str | None = None
 ) -> _E:
-    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and emit an event if budget is low.
+    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and emit events.
+
+    Events are emitted if budget is low, and if numbers are doubtful.
 
     Args:
         estimate: the release.
@@ -72,6 +74,8 @@ def publish_release(
         history, outlook = History.of(ledger, job.dataset), _outlook(ledger, job)
     subject.show_budget(history, outlook, release_id)
     outlook.tell_if_low(release_id, warn_below)
+    if not estimate.converged:
+        tell_of_doubtful(job.dataset, release_id, estimate.verdict, _doubtful(estimate))
     root = output_root()
     if root is not None:
         model = json.dumps(estimate.to_json())
@@ -80,14 +84,20 @@ def publish_release(
     return estimate
 
 
+def _doubtful(estimate: Estimate) -> list[str]:
+    """Columns with doubtful numbers."""
+    return [name for name, state in (estimate.states or {}).items() if state == State.DOUBTFUL]
+
+
 def _show_spend(estimate: Estimate) -> None:
-    """Show what the release spent as a tag of the flow run, which its page and lists of runs display."""
+    """Show what the release spent, and which columns are doubtful, as tags of the flow run, which lists show."""
     context = FlowRunContext.get()
     run = None if context is None else context.flow_run
     if run is None:
         return
-    doubtful = [name for name, state in (estimate.states or {}).items() if state == State.DOUBTFUL]
-    flags = [] if estimate.converged else ["flagged", *(f"doubtful {name}" for name in doubtful[:_MOST_TAGS])]
+    flags = (
+        [] if estimate.converged else ["flagged", *(f"doubtful {name}" for name in _doubtful(estimate)[:_MOST_TAGS])]
+    )
     tags = [f"spent {for_people(estimate.privacy['spent'])}", *flags]
     with not_needed(), get_client(sync_client=True) as client:
         client.update_flow_run(run.id, tags=sorted({*run.tags, *tags}))

@@ -36,6 +36,14 @@ def test_a_refused_run_is_told_as_refused_or_as_failed_but_once():
     assert only == {"failed": "!*BudgetExceeded: *", "refused": "*BudgetExceeded: *"}
 
 
+def test_doubtful_numbers_are_told_of_a_dataset():
+    """By the event that a run emits, and nobody is told by an audit."""
+    made = automations("doubtful")["doubtful"]
+    assert made.trigger.expect == {"pubpriv.release.doubtful"}
+    assert made.trigger.match.root["prefect.resource.id"] == "pubpriv.dataset.visits"
+    assert automations("doubtful", is_dataset=False) == {}
+
+
 def test_an_audit_tells_of_ledgers_and_of_no_budget():
     """What it finds concerns any dataset; what a budget comes to is told by the dataset's own runs."""
     made = automations("low", "export-old", is_dataset=False)

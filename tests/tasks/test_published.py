@@ -62,6 +62,14 @@ def world(tmp_path_factory, prefect_server):
         runs = {"r1": fly("r1")}
         patch.setenv("PUBPRIV_OUTPUT_URL", "https://reports.example/")
         runs |= {"r2": fly("r2"), "r3": fly("r3", "zcdp:0.5")}
+    others, astray = folder / "others.parquet", folder / "astray.parquet"
+    pd.read_parquet(tables[0])[:1400].to_parquet(others)
+    (pd.read_parquet(tables[1]) + 40).to_parquet(astray)
+    with Ledger.open(url) as ledger:
+        ledger.register("ward.8", budget=pp.parse_budget("zcdp:0.75"), unit="one patient")
+    wanted = parameters_of(Job.of(MEAN, str(others), str(astray), None, "zcdp:0.25", "ward.8", url, "d1"))
+    state = estimate_mean(wanted, return_state=True)
+    runs["doubtful"] = Flown(state, *(of(state.state_details.flow_run_id) for of in (_artifacts, _tags)))
     prefect_server.settle()
     return folder, runs
 
@@ -83,11 +91,11 @@ def _tags(run_id) -> list[str]:
         return client.read_flow_run(run_id).tags
 
 
-def _events(name: str, count: int) -> list[dict]:
-    """Payloads of the events of this name about our dataset, oldest first, once there are `count`."""
+def _events(name: str, count: int, dataset: str = "ward.7") -> list[dict]:
+    """Payloads of the events of this name about a dataset, oldest first, once there are `count`."""
     from prefect.client.orchestration import get_client
 
-    wanted = {"event": {"name": [name]}, "resource": {"id": ["pubpriv.dataset.ward.7"]}, "order": "ASC"}
+    wanted = {"event": {"name": [name]}, "resource": {"id": [f"pubpriv.dataset.{dataset}"]}, "order": "ASC"}
     with get_client(sync_client=True) as client:
         for _ in range(600):
             found = client.request("POST", "/events/filter", json={"filter": wanted}).json()["events"]
@@ -124,6 +132,20 @@ def test_a_finished_run_shows_statement_model_budget_picture_and_report(world):
     assert str(page) in shown[WARD.key("report")].data
     link = "(https://reports.example/models/ward.7/r2.html)"
     assert link in runs["r2"].artifacts[WARD.key("report")].data
+
+
+def test_doubtful_numbers_are_told_by_column(world):
+    """In tags of the run, in its table of numbers and in an event, on which a notice or an automation can act."""
+    run = world[1]["doubtful"]
+    estimate = run.state.result()
+    assert not estimate.converged
+    assert {"flagged", *(f"doubtful {name}" for name in estimate.columns)} <= {*run.tags}
+    table = run.artifacts[Subject("ward.8").key("mean")]
+    assert [row["state"] for row in json.loads(table.data)] == ["doubtful"] * len(estimate.columns)
+    assert estimate.verdict in table.description
+    (told,) = _events("pubpriv.release.doubtful", 1, "ward.8")
+    assert (told["release_id"], told["columns"]) == ("d1", list(estimate.columns))
+    assert estimate.verdict in told["text"]
 
 
 def test_the_last_task_keeps_the_release(world):
