@@ -5,10 +5,11 @@ Everything follows from the model file, and costs no privacy.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil
 from typing import Any
 
 from pubpriv.errors import InvalidInput, nearest
+from pubpriv.released.could_hide import CouldHide, could_hide
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.findings import Finding
 from pubpriv.released.numbers import SOURCES, Number, State
@@ -27,22 +28,6 @@ _SOURCES = {
     "clipping": "what clipping may have cut off, or what may lie where nothing is measured",
     "shrinkage": "the group was moved towards all groups together",
 }
-
-
-@dataclass(frozen=True)
-class CouldHide:
-    """What rows could do that are too few to be seen, if there are any: an interval of its own.
-
-    Attributes:
-        rows: that noise hides where nothing is measured.
-        beyond: how far out, in standard deviations of the column.
-        low, high: how far they could move the number, down and up, in its own units.
-    """
-
-    rows: float
-    beyond: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -120,7 +105,7 @@ def why(estimate: Estimate, name: str) -> Why:
     shares = {source: getattr(number, source) ** 2 / squared if squared else 0.0 for source in SOURCES}
     wider = number.error / number.sampling if number.sampling else None
     findings = tuple(finding for finding in estimate.findings or () if finding.concerns(number))
-    hidden = _could_hide(estimate, number)
+    hidden = could_hide(estimate, number)
     return Why(number, shares, wider, findings, hidden, tuple(_remedies(estimate, number, shares, findings)))
 
 
@@ -136,38 +121,6 @@ def _named(estimate: Estimate, name: str) -> Number:
         hint = f"; did you mean {near}?" if near else ""
         raise InvalidInput(f"{estimate.of_whom} has no number {name!r}{hint} Names are as in {next(iter(numbers))}")
     return numbers[wanted]
-
-
-def _could_hide(estimate: Estimate, number: Number) -> CouldHide | None:
-    """Compute how far rows too few to be seen could move a mean or a variance, if all lay on one side of one column."""
-    hidden = estimate.diagnostics.get("could_hide")
-    if not isinstance(hidden, Mapping) or hidden.get("left_out") or number.column is None or number.group is not None:
-        return None
-    if not (number.is_variance or number.quantity == "mean"):
-        return None
-    rows, beyond = (_finite(hidden.get(part)) for part in ("rows", "beyond"))
-    whole = _finite(estimate.diagnostics.get("whole_rows")) or _finite(estimate.provenance.get("n_private"))
-    variance = _variance_of(estimate, number)
-    if rows is None or beyond is None or variance is None or not whole:
-        return None
-    share = rows / whole
-    if number.is_variance:
-        return CouldHide(rows, beyond, 0.0, share * beyond**2 * variance)
-    moved = share * beyond * variance**0.5
-    return CouldHide(rows, beyond, -moved, moved)
-
-
-def _finite(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and isfinite(value) else None
-
-
-def _variance_of(estimate: Estimate, number: Number) -> float | None:
-    """Find the variance of a number's column; of a release of means alone, from the sampling error of the mean."""
-    for other in estimate.numbers():
-        if other.is_variance and (other.column, other.component) == (number.column, number.component):
-            return other.value
-    rows = estimate.provenance.get("n_private")
-    return number.sampling**2 * rows if isinstance(rows, int) and number.quantity == "mean" else None
 
 
 def _remedies(

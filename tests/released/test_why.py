@@ -51,6 +51,15 @@ def test_what_could_hide_stands_beside_the_number():
     assert why(gaussian_release(), "mean:age").could_hide is None
 
 
+def test_declared_bounds_bound_what_could_hide():
+    """Of a column that is clipped to 0 and 5, with mean 1 and sd 2, no row lies forty deviations out."""
+    columns = ("clip(age, 0, 5)", "cost")
+    estimate = gaussian_release(columns, [1.0, 1.0], [[4.0, 0.0], [0.0, 1.0]], diagnostics=HIDDEN)
+    found = why(estimate, "mean:clip(age, 0, 5)").could_hide
+    assert (found.low, found.high) == (pytest.approx(-3 / 20_000), pytest.approx(12 / 20_000))
+    assert why(estimate, "variance:clip(age, 0, 5)").could_hide.high == pytest.approx(48 / 20_000)
+
+
 def test_advice_on_the_budget_is_what_the_errors_say():
     """Noise three times the sampling error: 43 times the budget brings both together to 1.1 times that."""
     told = mean_release().to_json()

@@ -106,9 +106,9 @@ def _could_hide(diagnostics: Mapping[str, Any]) -> str:
         )
     return (
         f"Fewer than about {rows} that lie more than {end} out, "
-        "however far, would not have been seen; they could move the estimate by more than its errors say: of n "
-        f"records, this many at L standard deviations move a mean by {found[0]:,.0f} L / n standard deviations, and a "
-        f"variance by {found[0]:,.0f} L^2 / n of it."
+        "however far, would not have been seen; nothing shows that there are such records. What they could do at that "
+        "distance stands beside each number (could hide); at L standard deviations they move a mean by "
+        f"{found[0]:,.0f} L / n standard deviations, and a variance by {found[0]:,.0f} L^2 / n of it."
     )
 
 

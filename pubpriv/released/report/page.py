@@ -4,7 +4,7 @@ The content is made here; `templates/page.html` has the layout.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,15 @@ import numpy as np
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.wording import for_people, guarantee_lines, guess_in_short, plain_words
+from pubpriv.released.could_hide import could_hide
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.findings import doubts
 from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import State, by_component, counted, of_all, of_columns, of_quantity, sources_of
+from pubpriv.released.numbers import Number, State, by_component, counted, of_all, of_columns, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
-from pubpriv.released.report._digits import Z95, rounded, small
+from pubpriv.released.report._digits import MINUS, Z95, rounded, small
 from pubpriv.released.report._ellipses import drawn
 from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
@@ -142,15 +143,15 @@ def _left(history: History) -> str:
 
 def _worth(estimate: Estimate) -> Table | None:
     """Columns that are not good, why, and what would help; None if all are, or if an older version made the release."""
-    found = doubts(estimate.findings or ())
-    states = {name: state for name, state in (estimate.states or {}).items() if state != State.GOOD}
     rows = []
-    for name, state in states.items():
-        own = [finding for finding in found if not finding.columns or name in finding.columns]
-        why = "; ".join(finding.text for finding in own) or "its interval holds, and is much wider than without privacy"
-        rows.append(
-            [name, str(state), why, "; ".join(dict.fromkeys(finding.remedy for finding in own if finding.remedy))]
-        )
+    for name, state in (estimate.states or {}).items():
+        findings = [each for each in estimate.findings or () if not each.columns or name in each.columns]
+        if state == State.DOUBTFUL:
+            findings = list(doubts(findings))
+        if state != State.GOOD:
+            why = "; ".join(each.text for each in findings) or "its interval is wide for the noise of so small a budget"
+            help_ = "; ".join(dict.fromkeys(each.remedy for each in findings if each.remedy))
+            rows.append([name, str(state), why, help_ or "a larger budget, more rows or fewer columns"])
     return Table("Columns that are not good", ("", "state", "why", "what would help"), rows, "text") if rows else None
 
 
@@ -158,11 +159,29 @@ def _columns(estimate: Estimate) -> dict[str, Any]:
     """The numbers of a mean or a Gaussian."""
     numbers = of_all(estimate.numbers())
     means, deviations = of_columns(numbers), of_quantity(numbers, "sd")
-    tables = [number_table(f"{means[0].quantity.capitalize()}s, in the columns' own units", means)]
+    variances = [number for number in numbers if number.is_variance]
+    caption = f"{means[0].quantity.capitalize()}s, in the columns' own units"
+    tables = [number_table(caption, means, _hidden(estimate, means))]
     if deviations:
-        tables.append(number_table("Standard deviations of the columns", deviations))
+        tables.append(number_table("Standard deviations of the columns", deviations, _hidden(estimate, variances)))
     chart = figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), _WHICH[False]))
     return {"charts": [chart], "tables": tables}
+
+
+def _hidden(estimate: Estimate, numbers: Sequence[Number]) -> tuple[str, list[str]] | None:
+    """Make a column of what rows too few to be seen could do to means, or to the roots of variances."""
+    found = [could_hide(estimate, number) for number in numbers]
+    if not any(found):
+        return None
+    cells = []
+    for number, hidden in zip(numbers, found, strict=True):
+        if hidden is None:
+            cells.append("")
+        elif number.is_variance:
+            cells.append(f"+{small(np.sqrt(number.value + hidden.high) - np.sqrt(number.value))}")
+        else:
+            cells.append(f"{MINUS}{small(-hidden.low)} to +{small(hidden.high)}")
+    return "could hide", cells
 
 
 def _components(estimate: MixtureEstimate) -> dict[str, Any]:
