@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _INCIDENTAL = ("created", "version")
 """Parts of the provenance about the writing of the file, not about the release."""
 
-_JUDGEMENTS = ("converged", "diagnostics", "findings", "states", "noise")
+_JUDGEMENTS = ("converged", "diagnostics", "findings", "states")
 """Parts about what a run concluded of its numbers; files of format 1 have the first two only."""
 
 _DAY = len("2026-11-21")
@@ -195,6 +195,7 @@ def _content(estimate: Estimate, judged: bool) -> dict[str, Any]:
     """
     kept: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
     kept.pop("public", None)  # follows from the public rows, whose hash is in the provenance; older files lack it
+    kept.pop("noise", None)  # follows from the answers, with functions whose last digit is the machine's
     for name in () if judged else _JUDGEMENTS:
         kept.pop(name, None)
     kept["provenance"] = {name: value for name, value in kept["provenance"].items() if name not in _INCIDENTAL}

@@ -76,7 +76,8 @@ class _Loss:
         length: mean length, per row of all, that clipping takes, of rows seen and unseen.
         coordinate: half of what these may add to a coordinate of the mean, if they lie in all directions alike; or all
             of it where each is long in one column, all of them on one side, if that is more, as in few columns.
-        sure: part of `length` by rows that noise hardly explains, and those that may be hidden beyond them.
+        sure: part of `length` by rows that noise hardly explains, and those that may be hidden beyond them; nothing
+            reads it any more, but ledgers have it.
         open_end: rows were seen beyond the last edge.
     """
 

@@ -49,8 +49,14 @@ def findings_of(
     if not measured:
         text = "the private records support no better model than that of the public rows, which is released"
         found.append(_doubt("public-model", text, "more private rows, or a larger budget"))
-    found += [_doubt("last-round", text) for text in verdict.warnings]
+    found += [_doubt("last-round", *_split(text)) for text in verdict.warnings]
     return *found, *uneven(size)
+
+
+def _split(warning: str) -> tuple[str, str]:
+    """Split a warning of a round into what is wrong and what would help, which is its last sentence if it has two."""
+    text, _, remedy = warning.partition(". Give ")
+    return text, f"give {remedy}" if remedy else "more rows, a larger budget, or fewer components"
 
 
 def _misfit(fit: Fit) -> Finding:
@@ -59,5 +65,5 @@ def _misfit(fit: Fit) -> Finding:
     return _doubt("misfit", text, "more components, or a map of skewed columns", unexplained=fit.unexplained)
 
 
-def _doubt(code: str, text: str, remedy: str = "", **figures: float) -> Finding:
+def _doubt(code: str, text: str, remedy: str, **figures: float) -> Finding:
     return Finding(code, (), DOUBTFUL, text, figures, remedy=remedy)
