@@ -252,7 +252,7 @@ class Estimate(Shown):
         group = self.groups[name]
         own = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
         errors = {**self.standard_errors, **own}
-        return replace(self, groups=None, standard_errors=errors, **self.parts_of_group(group))
+        return replace(self, groups=None, noise=None, standard_errors=errors, **self.parts_of_group(group))
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:  # noqa: ARG002 - as all kinds
         """Return fields of the class from the numbers of a group, for kinds that may have groups.

@@ -19,7 +19,7 @@ _MOST_NAMES = 6
 """Most columns that a sentence names."""
 
 _UNJUDGED = ("rows",)
-"""Quantities that are released as they were counted, with noise of a known law: no finding touches them."""
+"""Quantities that are released as they were counted, with noise of a known law: they are good, whatever was found."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Finding:
 
     def concerns(self, number: Number) -> bool:
         """Tell whether it is about a number; a covariance is one of both its columns."""
-        if number.quantity in _UNJUDGED or (self.quantities and number.quantity not in self.quantities):
+        if self.quantities and number.quantity not in self.quantities:
             return False
         return not self.columns or number.column in self.columns or number.other_column in self.columns
 
@@ -100,6 +100,8 @@ def judged(numbers: Iterable[Number], findings: Sequence[Finding]) -> tuple[Numb
 
 
 def _state_of(number: Number, against: Sequence[Finding]) -> State:
+    if number.quantity in _UNJUDGED:
+        return State.GOOD
     if any(finding.concerns(number) for finding in against):
         return State.DOUBTFUL
     return State.WIDE if number.wide else State.GOOD

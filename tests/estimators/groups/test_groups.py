@@ -166,5 +166,6 @@ def test_a_mixture_has_weights_by_group():
     assert np.mean(np.abs(values - true) < 2.5 * errors) > 0.8
     group = estimate.of_group("c")
     assert group.weights == pytest.approx(values[2])
-    assert group.groups is None
+    assert (group.groups, group.noise) == (None, None)
+    assert {number.state for number in estimate.numbers() if number.quantity == "rows"} == {"good"}
     assert {number.group for number in estimate.numbers()} == {None, *BY.values}
