@@ -71,11 +71,12 @@ def measured(task: Task) -> dict[str, Any]:
     """Run one task.
 
     Returns:
-        The task; `refused` or `failed` with the message, if it was; else `flagged`, of mixtures `gain`, errors and
-        those of the non-private estimate of the same rows (`best_...`), and for `means` and `variances` lists:
-        whether the 95% interval holds the truth, how far the number is off in standard deviations or variances,
-        its standard error in the same units, the interval's width over what these rows need and over what Gaussian
-        rows would need, and whether the non-private interval of the same rows holds the truth.
+        The task; `refused` or `failed` with the message, if it was; else `flagged`, of means and Gaussians `states` of
+        the columns, of mixtures `gain`, errors and those of the non-private estimate of the same rows (`best_...`), and
+        for `means` and `variances` lists: whether the 95% interval holds the truth, how far the number is off in
+        standard deviations or variances, its standard error in the same units, the interval's width over what these
+        rows need and over what Gaussian rows would need, and whether the non-private interval of the same rows holds
+        the truth.
     """
     try:
         found = (_mixture if task.estimator == "mixture" else _single)(task, LAWS[task.law])
@@ -121,6 +122,7 @@ def judged(estimator: str, world: World, budget: str, noise_seed: int) -> dict[s
     variances, errors = np.diag(world.covariance), estimate.standard_errors
     found = {
         "flagged": not estimate.converged,
+        "states": [str(state) for state in estimate.states.values()],
         "mean_error": _mahalanobis(world, estimate.mean),
         "best_mean_error": _mahalanobis(world, clean.mean(axis=0)),
         "means": judged_means(estimate.mean, world.mean, variances, errors["mean"], clean),

@@ -236,7 +236,7 @@ def test_rows_that_begin_in_the_outer_half_of_a_shell_may_all_lie_at_its_end():
 def test_one_long_column_of_twenty_is_told_or_flagged(seed):
     """How far rows far out in it reach beyond the clip; where their count does not tell, its interval is wide."""
     run = intervals.measured(intervals.Task("gaussian", "odd-1-far-20", 5000, 20, 60, "zcdp:0.5", seed))
-    assert run["variances"]["covered"][0] or run["flagged"] or run["variances"]["width_over_gaussian"][0] > 3
+    assert run["variances"]["covered"][0] or run["states"][0] != "good"
 
 
 def test_a_bench_without_its_file_says_so():
