@@ -148,7 +148,7 @@ def _show_drift(drift: "Drift", every: bool) -> None:
             f"{each.difference:+.3g}",
             f"{each.noises:+.1f}",
             f"{each.errors:+.1f}",
-            each.verdict,
+            each.verdict + (", but doubtful" if each.doubtful else ""),
         ]
         for each in shown
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, by_component, of_all, of_columns, of_quantity
+from pubpriv.released.numbers import Number, State, by_component, of_all, of_columns, of_quantity
 
 _LEVEL = 0.05
 """Probability that any change is reported for two releases of one unchanged law."""
@@ -41,6 +41,7 @@ class Difference:
         noises, errors: the difference in these units.
         verdict: in words: noise alone explains it, or noise and sampling do, or it changed.
         group: group of rows; None: all rows.
+        doubtful: the number is doubtful in either release, so that what differs may be an error that is not stated.
     """
 
     quantity: str
@@ -55,6 +56,7 @@ class Difference:
     errors: float
     verdict: str
     group: str | None = None
+    doubtful: bool = False
 
     @property
     def difference(self) -> float:
@@ -239,7 +241,8 @@ def _difference(component: int | None, a: Number, b: Number, threshold: float) -
     noises, errors = _units(apart, noise), _units(apart, error)
     verdict = _NOISE if abs(noises) <= threshold else _SAMPLING if abs(errors) <= threshold else _CHANGED
     name = (a.quantity, a.column, a.other_column)
-    return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict, a.group)
+    doubtful = State.DOUBTFUL in (a.state, b.state)
+    return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict, a.group, doubtful)
 
 
 def _units(apart: float, sd: float) -> float:

@@ -9,6 +9,7 @@ from helpers.releases import gaussian_release, mean_release, mixture_release, si
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.compare import _CHANGED, _NOISE, _SAMPLING, _match, compare
+from pubpriv.released.findings import DOUBTFUL, Finding
 
 
 def redrawn(make, columns, error, generator):
@@ -153,6 +154,15 @@ def test_what_clipping_may_have_done_is_no_change():
     told = other.to_json()
     told["standard_errors"]["mean"]["clipping"] = [0.8, 0.0]
     assert compare(one, type(other).from_json(told)).changed == 0
+
+
+def test_a_difference_of_a_doubtful_number_is_marked():
+    """By number: the variance of one column is doubtful in one release, and its mean is not."""
+    tail = Finding("could-hide", ("cost",), DOUBTFUL, "rows could hide", {}, ("covariance",), "bound it")
+    drift = compare(gaussian_release(), gaussian_release(findings=(tail,), release_id="r2"))
+    marked = {(each.quantity, each.column, each.other_column) for each in drift.differences if each.doubtful}
+    assert marked == {("sd", "cost", None), ("covariance", "age", "cost")}
+    assert [each["doubtful"] for each in drift.to_json()["differences"]].count(True) == 2
 
 
 def test_notes_tell_what_to_beware_of():
