@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from benchmarks.fits import write_rows
+from pubpriv.data import memory
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.gaussian import _plan
 from pubpriv.estimators.gaussian._plan import early_sample
 from pubpriv.privacy.budgets import Purse, parse_budget
+from pubpriv.privacy.runs import RecordedRun
 
 N, D, BUDGET = 280_000, 3, "zcdp:0.1"
 
@@ -147,3 +150,39 @@ def test_a_run_that_asked_all_rows_is_resumed_as_it_began(monkeypatch):
     again = pp.estimate_gaussian(rows[:60], curator)
     assert np.array_equal(again.covariance, before.covariance)
     assert again.privacy["charges"] == before.privacy["charges"]
+
+
+def test_a_long_run_is_cut_short_and_resumed(tmp_path, monkeypatch):
+    """From a file that is too large to be kept: one charge and one answer each, and a replay reads nothing."""
+    generator = np.random.default_rng(7)
+    rows = 2 * generator.standard_normal((N, 2))
+    names = write_rows(rows, tmp_path / "rows.parquet", row_groups=5)
+    monkeypatch.setattr(memory, "MOST_BYTES", N * 2 * 8 - 1)
+    table, asked = pp.PrivateTable.open(tmp_path / "rows.parquet", names), []
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("long", budget="zcdp:1", table=table)
+
+        def fit(most):
+            real = RecordedRun.publish
+
+            def publish(run, label, *rest):
+                asked.append(label)
+                if len(asked) > most:
+                    raise KeyboardInterrupt
+                return real(run, label, *rest)
+
+            with monkeypatch.context() as cut:
+                cut.setattr(RecordedRun, "publish", publish)
+                with pp.Curator(table, ledger, "long", BUDGET, "r1") as curator:
+                    return pp.estimate_gaussian(rows[:60], curator), curator.passes
+
+        with pytest.raises(KeyboardInterrupt):
+            fit(6)  # in the third round, of a sample
+        made, _ = fit(99)
+        again, passes = fit(99)
+        assert passes == 0
+        assert np.array_equal(again.covariance, made.covariance)
+        assert np.abs(made.covariance - np.cov(rows.T)).max() < 0.05
+        kinds = [record.kind for record in ledger.records("long")]
+        assert kinds.count("charged") == kinds.count("published") == len(made.privacy["charges"])
+        ledger.verify("long")
