@@ -103,7 +103,7 @@ def cut(
         shift = lattice_shift(frame, shape, edges, scale)
         unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
     first, believed = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
-    odds = 0.0 if far is None else far.log_odds(records, scale if far.frame == frame else 1.0, accuracy, shape)
+    odds = 0.0 if far is None else _odds(far, frame, records, scale, accuracy, shape)
     if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
         believed = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape, odds)
     if believed is not None and (believed[0][0] > _DOUBTED or not shape.counts):
@@ -121,6 +121,14 @@ def cut(
     shells, radii = _shells(histogram, first, d, records, rho)
     by_rows = () if far is None else row_tuples(believe_far(d, shape, odds))
     return Cut(False, 1.0, excess, shells, radii, tuple(edges[first::2].tolist()), long=by_rows)
+
+
+def _odds(
+    far: FarColumns, frame: Frame, records: float, scale: float, accuracy: float, shape: PublicShape
+) -> np.ndarray:
+    """Compute the odds of long columns; rows were counted in coordinates whose scale is 1 if these are other ones."""
+    counted = far.frame or frame
+    return far.log_odds(counted, records, scale if counted == frame else 1.0, accuracy, shape)
 
 
 def _hidden(histogram: Histogram, d: int, records: float) -> float:

@@ -24,26 +24,27 @@ class FarColumns:
     Attributes:
         counts: (d,) of the columns in which they are furthest out.
         sd: noise sd of each count.
-        frame: the map to w by which rows were counted.
         clumped: by how much more counts vary by sampling than those of independent rows.
+        frame: the map to w by which rows were counted; None: of a run that was begun before it was kept.
     """
 
     counts: tuple[float, ...]
     sd: float
-    frame: Frame
     clumped: float = 1.0
+    frame: Frame | None = None
 
-    def log_odds(self, n: float, scale: float, accuracy: float, shape: PublicShape) -> np.ndarray:
+    def log_odds(self, frame: Frame, n: float, scale: float, accuracy: float, shape: PublicShape) -> np.ndarray:
         """Compute log odds (d, laws) of each of `long_columns`, for each column, against Gaussian rows.
 
         Args:
+            frame: the map to w by which rows were counted.
             n: number of whole rows.
             scale: of the Gaussian whose lengths fit best.
             accuracy: how far the rounds are expected to have left w from standard; see `Position`.
             shape: of the public rows, with the lattices of the columns.
         """
-        d = self.frame.dimension
-        shares, steep = (each.sum(axis=1) for each in gaussian_tails(_ends(self.frame, shape) / scale))
+        d = frame.dimension
+        shares, steep = (each.sum(axis=1) for each in gaussian_tails(_ends(frame, shape) / scale))
         relative = accuracy / math.sqrt(2 * d * (d + 1))  # sd of a column's scale, if all entries err alike
         variances = self.sd**2 + self.clumped * n * shares + (n * steep * relative) ** 2
         usual = 2 * float(gaussian_tails(np.array(FAR_OUT))[0])
@@ -64,7 +65,7 @@ def count_far(curator: Curator, frame: Frame, ask: Ask) -> FarColumns:
     """
     answer = curator.release(far_question(frame, ask), ask.label)
     counts, sd = answer.values["count"][1:].tolist(), float(answer.question.noise()["count"][0])
-    return FarColumns(tuple(counts), sd, frame, curator.size.widening**2)
+    return FarColumns(tuple(counts), sd, curator.size.widening**2, frame)
 
 
 def _ends(frame: Frame, shape: PublicShape) -> np.ndarray:

@@ -38,7 +38,7 @@ def counted(rows, frame=PLAIN):
 
 def odds(counts, shape=SMOOTH, frame=PLAIN, n=N, accuracy=0.05):
     """Of the likeliest law for each column."""
-    return FarColumns(tuple(map(float, counts)), SD, frame).log_odds(n, 1.0, accuracy, shape).max(axis=1)
+    return FarColumns(tuple(map(float, counts)), SD).log_odds(frame, n, 1.0, accuracy, shape).max(axis=1)
 
 
 def gaussian(n=int(N), seed=0):
