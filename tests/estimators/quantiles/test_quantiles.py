@@ -212,7 +212,7 @@ def test_nothing_but_released_counts_decides():
     other = record(driver, table(9) * 1e6, seed=2, frozen=first)
     assert first.failure is None
     assert len(first.entries) == 4
-    assert replace(first, looks=0, draws=0) == replace(other, looks=0, draws=0)
+    assert replace(first, looks=0, passes=0, draws=0) == replace(other, looks=0, passes=0, draws=0)
     assert (other.looks, other.draws) == (0, 0)
     assert json.loads(first.result)["values"]
 
