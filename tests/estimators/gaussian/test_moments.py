@@ -109,12 +109,16 @@ def test_short_tails_do_not_make_covariances_surer():
 
 
 def test_rows_that_reach_too_far_are_flagged():
-    """Lognormal rows of sigma 3: no budget of this size measures them, and the estimate says so."""
-    rows = np.exp(3 * np.random.default_rng(0).standard_normal((5_000, 3)))
-    estimate, _ = fit(rows, target="moments")
-    assert not estimate.converged
-    assert {finding.code for finding in estimate.findings} & {"drowned", "could-hide", "boundless"}
-    assert np.isfinite(estimate.covariance).all()
+    """Lognormal rows of sigma 3: no budget of this size measures them, and nearly every estimate says so."""
+    flagged = 0
+    for seed in range(8):
+        rows = np.exp(3 * np.random.default_rng(seed).standard_normal((5_000, 3)))
+        estimate, _ = fit(rows, seed, target="moments")
+        flagged += not estimate.converged
+        doubts = {finding.code for finding in estimate.findings} & {"drowned", "could-hide", "boundless"}
+        assert bool(doubts) == (not estimate.converged)
+        assert np.isfinite(estimate.covariance).all()
+    assert flagged >= 6
 
 
 @pytest.mark.parametrize("d", [1, 3])
