@@ -229,16 +229,19 @@ def test_scores_and_cells_of_a_bisection_are_tried(monkeypatch, owner, name):
 
 
 def test_a_run_is_refused_before_its_first_charge(monkeypatch, tmp_path):
-    """By the shapes of its plan: nothing is spent but for the counts of persons, from which a plan is made."""
+    """By the shapes of its plan: nothing is spent but for the counts of persons, from which a plan is made.
+
+    Of seven columns, which no other test of persons has: shapes that were tried in this process are not tried again.
+    """
     random = np.random.default_rng(5)
-    rows = pd.DataFrame(random.normal(size=(8000, 3)), columns=["a", "b", "c"]).assign(who=np.arange(8000) // 2)
-    private = pp.PrivateTable.open(rows, ["a", "b", "c"], person="who", name="visits")
+    rows = pd.DataFrame(random.normal(size=(8000, 7)), columns=list("abcdefg")).assign(who=np.arange(8000) // 2)
+    private = pp.PrivateTable.open(rows, list("abcdefg"), person="who", name="visits")
     with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", "zcdp:1", person="who", unit="one person")
         monkeypatch.setattr(np, "matmul", otherwise(AT["the last four places"]))
         curator = pp.Curator(private, ledger, "visits", "zcdp:0.5", release_id="r1")
         with pytest.raises((InvalidInput, NoAnswer), match="nothing was asked"):
-            pp.estimate_gaussian(pd.DataFrame(random.normal(size=(30, 3)), columns=["a", "b", "c"]), curator)
+            pp.estimate_gaussian(pd.DataFrame(random.normal(size=(30, 7)), columns=list("abcdefg")), curator)
         assert all(charge.label.startswith("person/") for charge in curator.statement().charges)
 
 
