@@ -35,11 +35,13 @@ def likelihood_ratio(question, totals, noisy):
 def test_every_kind_of_question_is_attacked():
     """A kind that is added to the closed list needs an attack; the rates bounded are no more than were planned.
 
-    A question of a period answers as the one within does. Radial noise and selections are attacked in `audit._radial`.
+    A question of a period, or of a sample, answers as the one within does; `audit._samples` tries samples. Radial noise
+    and selections are attacked in `audit._radial`.
     Of `StableCells` only a choice leaves, made of counts as others are.
     """
     others = {
-        getattr(questions, name) for name in ("InPeriod", "Part", "Question", "Radial", "Selection", "StableCells")
+        getattr(questions, name)
+        for name in ("InPeriod", "OfSample", "Part", "Question", "Radial", "Selection", "StableCells")
     }
     kinds = {getattr(questions, name) for name in questions.__all__} - others
     assert {type(attack.question) for attack in ATTACKS.values()} == kinds

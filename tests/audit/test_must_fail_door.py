@@ -347,7 +347,7 @@ def test_a_choice_that_depends_on_totals(monkeypatch):
 
 
 def test_one_question_that_is_not_charged(monkeypatch):
-    """The guard is answered without the books; the other questions are paid for."""
+    """The guard is answered without the books; the other questions are paid for, and a pass may have summed it, too."""
     right = the_door.Curator.release
 
     def release(self, question, label):
@@ -355,5 +355,5 @@ def test_one_question_that_is_not_charged(monkeypatch):
 
     monkeypatch.setattr(the_door.Curator, "release", release)
     broken = replayed()
-    assert "for 11 charged questions" in broken["nothing outside the door"]
+    assert "rows were opened although every answer was there" in broken["nothing outside the door"]
     assert "noise was drawn" in broken["nothing outside the door"]

@@ -160,12 +160,13 @@ def test_the_last_task_keeps_the_release(world):
 
 def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
     """The release that a flow kept, replayed without Prefect into an empty folder: same files, same content."""
-    from pubpriv.cli.fit import run
+    from pubpriv.cli.fit import admit, run
 
     folder, _ = world
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path))
     tables = str(folder / "private.parquet"), str(folder / "public.parquet")
-    run(Job.of(MEAN, *tables, None, "zcdp:0.25", "ward.7", f"sqlite:///{folder}/ledger.db", "r2"), flown=False)
+    job = Job.of(MEAN, *tables, None, "zcdp:0.25", "ward.7", f"sqlite:///{folder}/ledger.db", "r2")
+    run(job, admit(job), flown=False)
     kept, again = (root / "models" / "ward.7" for root in (folder / "out", tmp_path))
     r2 = {"r2.json", "r2.parquet", "r2.html", "latest.json"}
     assert {path.name for path in again.iterdir()} == r2 | {".lock"}
