@@ -100,6 +100,7 @@ def known_tail(
         endless=False,
         hidden=tail.hidden,
         boundless=tail.boundless,
+        length_sd=math.sqrt(float(unknown[last]) / float(shells.middle[min(last, len(shells.middle) - 1)])),
     )
 
 

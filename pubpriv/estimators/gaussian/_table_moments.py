@@ -178,7 +178,7 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         left=sums.left,
         axes=axes,
         noise=sums.noise,
-        lost_mean=np.abs(lean) * tail.beyond_sd / further,
+        lost_mean=np.abs(lean) * tail.length_sd,
         shape=shape,
         uneven=_UNEVEN * unlike(np.einsum("ij,jk,ik->i", axes, shape, axes), sizes),
         shares=sums.shares,

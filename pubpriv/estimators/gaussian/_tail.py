@@ -130,6 +130,7 @@ class Tail:
         hidden: number of rows that may lie together in any one shell beyond without counting.
         boundless: whether rows seem to lie beyond the last edge, where they are clipped however far out they are.
         law: of rows beyond, for sampling errors.
+        length_sd: as `beyond_sd`, of mean lengths instead of squared ones: so far a mean may be off.
     """
 
     last: int
@@ -141,6 +142,7 @@ class Tail:
     hidden: float
     boundless: bool = False
     law: Law = Law()
+    length_sd: float = 0.0
 
 
 def read_tail(
@@ -167,7 +169,7 @@ def read_tail(
     empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
     group = int(empty[-1]) + 1 if len(empty) else 0
     lengths, sds = shell_lengths(shells, n, group)
-    beyond, beyond_sd, endless, law = 0.0, 0.0, False, Law()
+    beyond = _Beyond()
     if last or not gaussian:
         own = before if not gaussian else (lengths[:0], lengths[:0])
         unseen = float(sds[-1]) * _UNSEEN * RATIO ** (2.0 * np.arange(1, _AHEAD + 1))  # beyond the last edge
@@ -177,18 +179,31 @@ def read_tail(
         first = len(own[0]) + group - 1 if group else 0  # another group of rows lies before the gap
         first = max(first, len(own[0]) + alone if alone else 0)
         middle = float(shells.middle[0]) * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
-        beyond, beyond_sd, endless, law = _expected_beyond(
+        beyond = _expected_beyond(
             found, noise, middle, n, at, min(first, at), _ENDS_APART if group else _ENDS, _ADDED if single else 0.0
         )
     harm = _harm(known, last)
-    beyond_sd = math.hypot(beyond_sd, _feared(shells, last, harm, n))
+    feared = _feared(shells, last, harm)
+    squares = float((feared * shells.middle).sum()) / n
+    lengths_feared = float((feared * np.sqrt(shells.middle)).sum()) / n
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     past = slice(min(last, len(harm) - 1), None)
     hidden = float((_least(harm[past]) * shells.rows_sd[past]).max())
     boundless = bool(shells.rows[-1] > _FEARED * shells.rows_sd[-1])
     lengths = sure * np.maximum(lengths[:last], 0.0)
-    return Tail(last, lengths, sds[:last], beyond, beyond_sd, endless, hidden, boundless, law)
+    return Tail(
+        last,
+        lengths,
+        sds[:last],
+        beyond.added,
+        math.hypot(beyond.sd, squares),
+        beyond.endless,
+        hidden,
+        boundless,
+        beyond.law,
+        math.hypot(beyond.length_sd, lengths_feared),
+    )
 
 
 def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -259,8 +274,8 @@ def _least(harm: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(_GROUP**2 + harm))
 
 
-def _feared(shells: Shells, last: int, harm: np.ndarray, n: float) -> float:
-    """Compute the mean squared length, per row, of the clearest group beyond `last` that almost counts."""
+def _feared(shells: Shells, last: int, harm: np.ndarray) -> np.ndarray:
+    """Give the rows (shells,) of the clearest group beyond `last` that almost counts; 0 in other shells."""
     rows, sds = shells.rows, shells.rows_sd
     groups = [(begin, begin + width) for width in range(1, _WINDOW + 1) for begin in range(last, len(rows) - width + 1)]
     above = [
@@ -269,15 +284,35 @@ def _feared(shells: Shells, last: int, harm: np.ndarray, n: float) -> float:
         for a, b in groups
     ]
     if not above or max(above) < 0:
-        return 0.0
+        return np.zeros(len(rows))
     begin, end = groups[int(np.argmax(above))]
-    return float(np.maximum(rows[begin:end] * shells.middle[begin:end], 0.0).sum()) / n
+    within = (np.arange(len(rows)) >= begin) & (np.arange(len(rows)) < end)
+    return np.where(within, np.maximum(rows, 0.0), 0.0)
+
+
+@dataclass(frozen=True)
+class _Beyond:
+    """What is expected beyond the last shell that counts.
+
+    Attributes:
+        added: squared length per row that the estimate gets.
+        sd: its standard deviation.
+        length_sd: that of the length per row.
+        endless: whether the tail hardly falls.
+        law: of rows beyond.
+    """
+
+    added: float = 0.0
+    sd: float = 0.0
+    length_sd: float = 0.0
+    endless: bool = False
+    law: Law = Law()
 
 
 def _expected_beyond(
     found: np.ndarray, sds: np.ndarray, middle: np.ndarray, n: float, at: int, first: int, chance: float, part: float
-) -> tuple[float, float, bool, Law]:
-    """Estimate squared lengths beyond shell `at`, per row, with their sd, whether they hardly fall, and their law.
+) -> _Beyond:
+    """Estimate squared lengths and lengths beyond shell `at`, per row, whether they hardly fall, and their law.
 
     Args:
         found: (shells,) released squared lengths, per row, from some shell in the core to the last.
@@ -310,14 +345,21 @@ def _expected_beyond(
     ends = float((-(found[further] ** 2) / sds[further] ** 2 / 2 - np.log(sds[further])).sum())
     weight = _weights(goes_on, ends, chance)
     beyond = held[..., further].sum(axis=-1)
-    mean = float((weight * beyond).sum())
-    square = float((weight * beyond**2).sum())
-    spread = math.sqrt(max(square - mean**2, 0.0))
+    mean, spread = _mean_and_sd(weight, beyond)
+    lengths = held / np.sqrt(np.maximum(middle, _NOTHING))
+    length, length_spread = _mean_and_sd(weight, lengths[..., further].sum(axis=-1))
     before = float(found[-begin + at - 2]) if at - begin >= 2 else math.inf
     endless = here > _FLAT * before and mean > _MATTERS * float(np.maximum(found[steps <= 0], 0.0).sum())
     added = min(part * mean, here)
     law = _law(_weights(goes_on, ends, _LAW_ENDS), held[..., further], middle[further], n)
-    return added, math.hypot(spread, mean - added), endless, law
+    left = 1 - added / mean if mean > 0 else 1.0
+    return _Beyond(added, math.hypot(spread, mean - added), math.hypot(length_spread, left * length), endless, law)
+
+
+def _mean_and_sd(weight: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """Compute the posterior mean and standard deviation; what is missing from a weight of 1 is 0."""
+    mean = float((weight * values).sum())
+    return mean, math.sqrt(max(float((weight * values**2).sum()) - mean**2, 0.0))
 
 
 def _weights(goes_on: np.ndarray, ends: float, chance: float) -> np.ndarray:
