@@ -60,6 +60,8 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[1])
     center = np.array(public) + known.colour(expected.move * np.array(first.over(share).move))
     around = tuple(center.tolist())
+    # Gaussian rows are clipped where the plan says, whatever their lengths are
+    curator.foresee(sum_question(known.frame(np.array(around)), plan.steps[1].radius, plan.asks[3]))
     found = run(count_lengths, known, around, expected.spread, whole_rows, plan.asks[2])
     clip = run(choose_clip, found, plan.d, expected.spread, _noise_of_step(plan), options.assumed)
     radius = plan.steps[1].radius if clip.gaussian else clip.radius
