@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data._norms import KeptNorms, NormsOf
-from pubpriv.data.categories import ByCategory
-from pubpriv.data.columns import Column
+from pubpriv.data._of_chunk import OfChunk
 from pubpriv.data.confined import Confined
 from pubpriv.data.samples import GatheringChunk, SampledChunk
 from pubpriv.data.tables import PrivateTable
@@ -23,10 +22,9 @@ MOST_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Kept(Confined):
+class Kept(Confined, OfChunk):
     """A chunk that remembers its blocks."""
 
-    chunk: Any
     memory: dict[int, list[np.ndarray]]
     number: int
     known: NormsOf | None = None
@@ -42,22 +40,10 @@ class Kept(Confined):
         return weights
 
     @property
-    def by(self) -> ByCategory | None:
-        """Groups of its rows; None: there are none."""
-        by: ByCategory | None = self.chunk.by
-        return by
-
-    @property
     def n_records(self) -> int | None:
         """Number of records; None: of a sample, in which it is not known."""
         n_records: int | None = self.chunk.n_records
         return n_records
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Columns of the estimate."""
-        columns: tuple[Column, ...] = self.chunk.columns
-        return columns
 
     @property
     def n_blocks(self) -> int:

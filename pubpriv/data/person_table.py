@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from pubpriv.data.categories import ByCategory
-from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data._of_chunk import OfChunk
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.id_pass import IdPass, Replaced
 from pubpriv.data.memory import MOST_BYTES, Kept
@@ -30,7 +30,7 @@ from pubpriv.data.tables import ArrayTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Weighted:
+class _Weighted(OfChunk):
     """A chunk with the weights of its rows; its representation shows neither.
 
     Attributes:
@@ -41,22 +41,9 @@ class _Weighted:
         digest: digest of the keys that the weights were computed from.
     """
 
-    chunk: Any
     length: int
     weights: np.ndarray
     digest: bytes
-
-    @property
-    def by(self) -> ByCategory | None:
-        """Groups of its rows; None: there are none."""
-        by: ByCategory | None = self.chunk.by
-        return by
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Columns of the estimate."""
-        columns: tuple[Column, ...] = self.chunk.columns
-        return columns
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Return blocks (d, length); each overwrites the one before.

@@ -7,12 +7,10 @@ clustered, are sampled like shuffled ones; and not on a secret, since the sample
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pubpriv.data.categories import ByCategory
-from pubpriv.data.columns import Column
+from pubpriv.data._of_chunk import OfChunk
 from pubpriv.data.confined import Confined
 from pubpriv.data.pieces import longest_block
 
@@ -73,7 +71,7 @@ class _Packed:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SampledChunk:
+class SampledChunk(OfChunk):
     """A chunk of which only the records in the sample are seen.
 
     Attributes:
@@ -81,20 +79,7 @@ class SampledChunk:
         every: one record in so many is in the sample.
     """
 
-    chunk: Any
     every: int
-
-    @property
-    def by(self) -> ByCategory | None:
-        """Groups of its rows; None: there are none."""
-        by: ByCategory | None = self.chunk.by
-        return by
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Columns of the estimate."""
-        columns: tuple[Column, ...] = self.chunk.columns
-        return columns
 
     @property
     def n_records(self) -> None:
@@ -115,7 +100,7 @@ class SampledChunk:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GatheringChunk(Confined):
+class GatheringChunk(Confined, OfChunk):
     """A chunk that is read whole, for questions about all rows, and meanwhile keeps the records in a sample.
 
     Attributes:
@@ -125,16 +110,9 @@ class GatheringChunk(Confined):
         number: of the chunk.
     """
 
-    chunk: Any
     every: int
     memory: dict[int, list[np.ndarray]]
     number: int
-
-    @property
-    def by(self) -> ByCategory | None:
-        """Groups of its rows; None: there are none."""
-        by: ByCategory | None = self.chunk.by
-        return by
 
     @property
     def n_records(self) -> int:
