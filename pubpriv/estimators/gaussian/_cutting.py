@@ -25,6 +25,7 @@ from pubpriv.estimators.gaussian._shells import (
     clipping_loss,
     histogram_edges,
     middle_squares,
+    rows_by_step,
 )
 from pubpriv.estimators.gaussian._tail import UNSURE, Shells, known_to, last_shell
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
@@ -207,11 +208,9 @@ def _clipped(histogram: Histogram, begin: int, end: int, d: int, rho: float) -> 
 
 def _visible(histogram: Histogram, inner: np.ndarray, n: float) -> int:
     """Count the steps that begin at edges `inner` whose rows stand out of the noise of the histogram."""
-    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
-    rows, sds = (np.add.reduceat(each, inner + 1) for each in (counts, np.full(len(counts), histogram.sd**2)))
+    edges, (rows, sds) = np.array(histogram.edges), rows_by_step(histogram, inner + 1)
     middle = middle_squares(np.append(edges[inner], edges[-1] * RATIO))
-    squares, sds = rows * middle / n, np.sqrt(sds)
-    shells = Shells(squares, np.full(len(rows), np.inf), rows, sds, middle)
+    shells = Shells(rows * middle / n, np.full(len(rows), np.inf), rows, sds, middle)
     return last_shell(rows / sds, False, known_to(shells, n))
 
 

@@ -15,7 +15,16 @@ from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian._public_shape import PublicShape
 from pubpriv.estimators.gaussian._shell_shapes import common_part
-from pubpriv.estimators.gaussian._shells import RATIO, Cut, Histogram, Loss, clipped_off, edge_at, middle_squares
+from pubpriv.estimators.gaussian._shells import (
+    RATIO,
+    Cut,
+    Histogram,
+    Loss,
+    clipped_off,
+    edge_at,
+    middle_squares,
+    rows_by_step,
+)
 from pubpriv.estimators.gaussian._tail import UNSURE, Shells, Tail, read_tail, shell_lengths
 
 _PROBABLY, _USUAL = 0.5, 0.25
@@ -213,14 +222,12 @@ class Bins:
     @classmethod
     def of(cls, histogram: Histogram, where: Cut) -> "Bins":
         """Read the histogram at the steps of a cut."""
-        counts, inner, shell_of = np.array(histogram.counts), where.inner, where.shell_of
-        first = np.array([edge_at(histogram, edge) + 1 for edge in inner])
-        ends = np.append(first[1:], len(counts))
-        rows = np.array([counts[a:b].sum() for a, b in zip(first, ends, strict=True)])
+        inner, shell_of = where.inner, where.shell_of
+        rows, sds = rows_by_step(histogram, np.array([edge_at(histogram, edge) + 1 for edge in inner]))
         squares = middle_squares(np.append(inner, inner[-1] * RATIO))
         squares[-1] = where.radii[-1] ** 2 / RATIO
         radii = np.array(where.radii[1:])[shell_of]
-        return cls(shell_of, rows, histogram.sd * np.sqrt(ends - first), squares, np.minimum(squares, radii**2))
+        return cls(shell_of, rows, sds, squares, np.minimum(squares, radii**2))
 
     @property
     def middle(self) -> np.ndarray:

@@ -219,6 +219,13 @@ def clipped_off(histogram: Histogram, where: Cut, n: float) -> Loss:
     return Loss(squares, sds)
 
 
+def rows_by_step(histogram: Histogram, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Compute (rows of steps, their noise sds), (steps,) each; a step begins with bin `first` and ends at the next."""
+    counts = np.array(histogram.counts)
+    number = np.diff(np.append(first, len(counts)))
+    return np.add.reduceat(counts, first), histogram.sd * np.sqrt(number)
+
+
 def edge_at(histogram: Histogram, edge: float) -> int:
     """Give the index of an edge of the histogram."""
     return int(np.searchsorted(np.array(histogram.edges), edge * _NEARLY))
