@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, in_groups
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.data.balls import Balls
 from pubpriv.data.regions import View
@@ -144,9 +144,8 @@ def table(
     runs: int, first_seed: int = 0, workers: int = WORKERS, points: tuple[_Point, ...] = POINTS
 ) -> list[dict[str, Any]]:
     """A row for each point: share of clean runs beside its bound, median errors of clean runs, the requirement."""
-    tasks = [(point, first_seed + number) for point in points for number in range(runs)]
-    found = list(in_processes(_run, tasks, workers))
-    return [_row(point, found[i * runs : (i + 1) * runs]) for i, point in enumerate(points)]
+    groups = [[(point, first_seed + number) for number in range(runs)] for point in points]
+    return list(map(_row, points, in_groups(_run, groups, workers)))
 
 
 def _row(point: _Point, found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
 from multiprocessing import get_context
 from statistics import median
 from typing import Any, TypeVar
@@ -182,3 +183,9 @@ def in_processes(work: Callable[[_Task], _Found], tasks: list[_Task], workers: i
     one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
     with environment(one_thread), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from pool.map(work, tasks)
+
+
+def in_groups(work: Callable[[_Task], _Found], groups: list[list[_Task]], workers: int = WORKERS) -> list[list[_Found]]:
+    """Work on the tasks of all groups, as `in_processes` does, and return what was found group by group."""
+    found = iter(list(in_processes(work, [task for group in groups for task in group], workers)))
+    return [list(islice(found, len(group))) for group in groups]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, in_groups
 from benchmarks.synthetic import Setting, Truth, draw, error
 from pubpriv.estimators.populous.driver import estimate_mixture_ppe
 from pubpriv.estimators.sample_sizes.populous import populous_mixture
@@ -49,9 +49,8 @@ def run(task: tuple[int, int, int, int, int]) -> dict[str, Any]:
 
 def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, Any]:
     """Make a row for each cell: answers, median errors of those, and what theorem 6.2 asks for."""
-    tasks = [(*cell, first_seed + number) for cell in _CELLS for number in range(runs)]
-    found = list(in_processes(run, tasks, workers))
-    rows = [_row(cell, found[i * runs : (i + 1) * runs]) for i, cell in enumerate(_CELLS)]
+    groups = [[(*cell, first_seed + number) for number in range(runs)] for cell in _CELLS]
+    rows = list(map(_row, _CELLS, in_groups(run, groups, workers)))
     return {
         "bench": "mixture",
         "part": "ppe",

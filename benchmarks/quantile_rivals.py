@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, in_groups
 from benchmarks.quantiles import AT, LAWS, rank_errors
 
 _MANY = 1_000_000
@@ -35,9 +35,8 @@ def bench(runs: int = 100, first_seed: int = 0, workers: int = WORKERS, laws: st
         laws: names with commas between them; `all`.
     """
     chosen = [cell for cell in _CELLS if laws == "all" or cell[0] in laws.split(",")]
-    tasks = [(*cell, first_seed + run) for cell in chosen for run in range(runs)]
-    found = list(in_processes(_drawn, tasks, workers))
-    rows = [_row(cell, found[i * runs : (i + 1) * runs]) for i, cell in enumerate(chosen)]
+    groups = [[(*cell, first_seed + run) for run in range(runs)] for cell in chosen]
+    rows = list(map(_row, chosen, in_groups(_drawn, groups, workers)))
     return {
         "bench": "quantiles",
         "part": "beside OpenDP",

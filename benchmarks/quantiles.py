@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, in_groups
 from pubpriv.estimators.quantiles.plan import ratio
 
 AT = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
@@ -99,9 +99,8 @@ def bench(runs: int = 200, first_seed: int = 0, workers: int = WORKERS, laws: st
         laws: names with commas between them; `all`.
     """
     chosen = [cell for cell in CELLS if laws == "all" or cell[0] in laws.split(",")]
-    tasks = [(*cell, first_seed + run) for cell in chosen for run in range(runs)]
-    found = list(in_processes(_drawn, tasks, workers))
-    rows = [_row(cell, found[i * runs : (i + 1) * runs]) for i, cell in enumerate(chosen)]
+    groups = [[(*cell, first_seed + run) for run in range(runs)] for cell in chosen]
+    rows = list(map(_row, chosen, in_groups(_drawn, groups, workers)))
     return {
         "bench": "quantiles",
         "runs": runs,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, in_groups
 from benchmarks.synthetic import Truth, error
 from pubpriv.errors import InvalidInput
 
@@ -115,9 +115,8 @@ def bench(
     if unknown is not None:
         raise InvalidInput(f"estimators must be among {', '.join(ESTIMATORS)}, not {unknown!r}")
     cells = [(name, *cell) for name in wanted for cell in levels_of(name)]
-    tasks: list[_Task] = [(*cell, first_seed + run, budget, n) for cell in cells for run in range(runs)]
-    found = list(in_processes(run_of, tasks, workers))
-    by_cell = {cell: found[i * runs : (i + 1) * runs] for i, cell in enumerate(cells)}
+    groups: list[list[_Task]] = [[(*cell, first_seed + run, budget, n) for run in range(runs)] for cell in cells]
+    by_cell = dict(zip(cells, in_groups(run_of, groups, workers), strict=True))
     table = [_level(cell, rows, by_cell[cell[0], _CLEAN, 0.0]) for cell, rows in by_cell.items()]
     limits = list(_limits(table))
     return {
