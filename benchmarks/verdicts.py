@@ -22,7 +22,7 @@ from benchmarks.laws import LAWS
 from benchmarks.library_tables import bundled
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.numbers import State
+from pubpriv.released.numbers import Z95, State
 
 _PUBLIC, _MOST, _BLOCK = 60, 5_000, 5
 """Public rows, most private rows of a table, and columns of a block."""
@@ -30,8 +30,8 @@ _PUBLIC, _MOST, _BLOCK = 60, 5_000, 5
 _SIZES = (300, 2_000)
 """Private rows of a law."""
 
-_Z95, _SOUND = 1.959964, 3.0
-"""Errors of a 95% interval, and errors within which every number of an unflagged run should be."""
+_SOUND = 3.0
+"""Errors within which every number of an unflagged run should be."""
 
 BOUNDS = {
     "mean": {"doubtful_runs": 0.10, "wide": 0.15, "odds": 5.0, "sound": 0.985},
@@ -198,7 +198,7 @@ def _summary(found: list[dict[str, Any]], estimator: str, kind: str) -> dict[str
 
 def _wrong(numbers: list[dict[str, Any]]) -> float | None:
     """Share outside its 95% interval; None if there are no numbers."""
-    return float(np.mean([abs(each["z"]) > _Z95 for each in numbers])) if numbers else None
+    return float(np.mean([abs(each["z"]) > Z95 for each in numbers])) if numbers else None
 
 
 def _width(numbers: list[dict[str, Any]], quantity: str) -> float | None:

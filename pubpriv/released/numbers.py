@@ -17,6 +17,9 @@ SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
 
 OPTIONAL = SOURCES[2:]
 
+Z95 = 1.959964
+"""Number of standard deviations within which a normal variable lies with probability 0.95."""
+
 
 _Place = tuple[str, int | None, str | None, str | None]
 """Place of a number: quantity, component, column and other column."""

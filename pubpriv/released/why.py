@@ -12,9 +12,7 @@ from pubpriv.errors import InvalidInput, nearest
 from pubpriv.released.could_hide import CouldHide, could_hide
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.findings import Finding
-from pubpriv.released.numbers import SOURCES, Number, State
-
-_Z95 = 1.959964
+from pubpriv.released.numbers import SOURCES, Z95, Number, State
 
 _LITTLE = 0.1
 """A part of the squared error below this share is not worth a remedy."""
@@ -53,12 +51,12 @@ class Why:
     @property
     def low(self) -> float:
         """Lower end of the 95% interval."""
-        return self.number.value - _Z95 * self.number.error
+        return self.number.value - Z95 * self.number.error
 
     @property
     def high(self) -> float:
         """Upper end of the 95% interval."""
-        return self.number.value + _Z95 * self.number.error
+        return self.number.value + Z95 * self.number.error
 
     @property
     def state(self) -> str:

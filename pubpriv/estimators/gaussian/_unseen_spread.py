@@ -20,8 +20,9 @@ from pubpriv.estimators.gaussian._degenerate_columns import Layout
 from pubpriv.estimators.gaussian._table_moments import lost_entries
 from pubpriv.estimators.gaussian._table_release import Table
 from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
+from pubpriv.released.numbers import Z95
 
-_END, _Z95 = 0.975, 1.959964
+_END = 0.975
 """The end of a 95% interval."""
 
 
@@ -50,7 +51,7 @@ def with_unseen_spreads(
         bounded = bool(np.isfinite(ends).all()) and column.weights[at] == 1 and np.count_nonzero(column.weights) == 1
         size = float(ends.max()) if bounded else float(off.max())
         share = min(_most(int((off > 0).sum()), len(off)), scale.hidden / records)
-        means[at], squares[at] = share * size / _Z95, share * size**2 / _Z95
+        means[at], squares[at] = share * size / Z95, share * size**2 / Z95
         (known if size > 0 else unknown).append(layout.columns[at])
     if not table.faint:
         return table, ()

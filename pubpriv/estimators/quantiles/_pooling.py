@@ -102,7 +102,7 @@ class Pooled:
 
     @cached_property
     def _variances(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Of the rows below each edge (k,), those with all rows (k,), and of all rows."""
+        """Give variances of rows below each edge (k,), their covariances with all rows (k,), and that of all rows."""
         among = np.cumsum(np.array(self.covariance), axis=0)  # of the rows below each edge with each mass
         below = np.cumsum(among, axis=1)[:-1, :-1].diagonal()
         return below, among[:-1].sum(axis=1), float(among[-1].sum())

@@ -5,9 +5,6 @@ from math import floor, isfinite, log10
 MINUS = "\u2212"
 """Minus sign, as wide as a plus; a hyphen is hard to see before a digit."""
 
-Z95 = 1.959964
-"""Number of standard deviations within which a normal variable lies with probability 0.95."""
-
 
 def rounded(value: float, error: float | None = None) -> str:
     """Write a number to two digits of its error; without an error, to four digits.

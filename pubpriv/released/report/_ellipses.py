@@ -7,8 +7,8 @@ import numpy as np
 from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import of_columns
-from pubpriv.released.report._digits import Z95, percent, rounded
+from pubpriv.released.numbers import Z95, of_columns
+from pubpriv.released.report._digits import percent, rounded
 from pubpriv.released.report._plane import Plane
 from pubpriv.released.report.drawing import (
     FAINT,

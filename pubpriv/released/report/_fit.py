@@ -8,8 +8,8 @@ import numpy as np
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.histograms import Histogram
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import Number, of_all, of_columns, of_quantity
-from pubpriv.released.report._digits import Z95, rounded, small
+from pubpriv.released.numbers import Z95, Number, of_all, of_columns, of_quantity
+from pubpriv.released.report._digits import rounded, small
 from pubpriv.released.report.drawing import (
     FAINT,
     HALO,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.released.numbers import Number, sources_of
-from pubpriv.released.report._digits import MINUS, Z95, rounded, small
+from pubpriv.released.numbers import Z95, Number, sources_of
+from pubpriv.released.report._digits import MINUS, rounded, small
 
 
 @dataclass(frozen=True)

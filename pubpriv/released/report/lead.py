@@ -2,8 +2,8 @@
 
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, counted, of_all, of_columns, of_quantity
-from pubpriv.released.report._digits import Z95, percent, rounded, small
+from pubpriv.released.numbers import Z95, Number, counted, of_all, of_columns, of_quantity
+from pubpriv.released.report._digits import percent, rounded, small
 from pubpriv.released.report.evidence import of_no_component, reason
 
 _MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2

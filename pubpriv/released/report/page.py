@@ -19,9 +19,19 @@ from pubpriv.released.findings import doubts
 from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, State, by_component, counted, of_all, of_columns, of_quantity, sources_of
+from pubpriv.released.numbers import (
+    Z95,
+    Number,
+    State,
+    by_component,
+    counted,
+    of_all,
+    of_columns,
+    of_quantity,
+    sources_of,
+)
 from pubpriv.released.report import evidence, words
-from pubpriv.released.report._digits import MINUS, Z95, rounded, small
+from pubpriv.released.report._digits import MINUS, rounded, small
 from pubpriv.released.report._ellipses import drawn
 from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
