@@ -56,6 +56,10 @@ _APART = 0.7
 of its squared length that are alike in all directions. Set on fourteen real tables, where .25 lost a tenth of the
 accuracy of light tails, and on columns of unlike laws, where 1 lost as much."""
 
+_ROOM = 1
+"""Steps beyond the visible ones that belong to the last shell with visible rows: what noise hides there is clipped, and
+not lost."""
+
 _TRIED_RADII = 24
 """Clip radii that are tried in each step."""
 
@@ -119,9 +123,10 @@ def cut(
     enough = np.flatnonzero(_within(histogram, records) >= inner * records)
     widest = len(edges) - 2 * _FEWEST_SHELLS
     first = min(int(enough[0]) if len(enough) else widest, widest)
-    shells, radii = _shells(histogram, first, d, records, rho)
+    shells, radii, visible = _shells(histogram, first, d, records, rho)
     by_rows = () if far is None else row_tuples(believe_far(d, shape, odds))
-    return Cut(False, 1.0, excess, shells, radii, tuple(edges[first::2].tolist()), long=by_rows)
+    steps = tuple(edges[first::2].tolist())
+    return Cut(False, 1.0, excess, shells, radii, steps, long=by_rows, visible=visible)
 
 
 def _odds(
@@ -139,8 +144,8 @@ def _hidden(histogram: Histogram, d: int, records: float) -> float:
 
 def _shells(
     histogram: Histogram, first: int, d: int, n: float, rho: float
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Compute (edges, clip radii) of the core and of all shells, if the core ends at edge `first` and is not Gaussian.
+) -> tuple[tuple[float, ...], tuple[float, ...], int]:
+    """Compute (edges, clip radii) of the core and of all shells, and the number of visible steps, if not Gaussian.
 
     Each shell adds the noise of its clip radius, and what is not known of what clipping removes: the histogram shows
     that roughly, and it is added back. Steps with visible rows are joined to those shells that have least of both
@@ -156,15 +161,23 @@ def _shells(
     """
     edges = np.array(histogram.edges)
     inner = np.arange(first, len(edges), 2)
-    visible = _visible(histogram, inner, n) if d > 1 else 0
+    visible = min(_visible(histogram, inner, n), len(inner) - 1) if d > 1 else 0
     best = [_Shells(0.0, (), ())]
-    for end in range(1, len(inner)):
-        begins = range(end) if end <= visible else [end - 1]
-        tried = [best[begin].and_one(histogram, inner, begin, end, d, rho) for begin in begins]
+    for end in range(1, max(visible, 1) + 1):
+        tried = [best[begin].and_one(histogram, inner, begin, end, d, rho) for begin in range(end)]
         best.append(min(tried, key=lambda shells: shells.error))
+    shells, further = best[-1], max(visible, 1)
+    if d > 1 and further < len(inner) - 1:
+        apart = shells.and_one(histogram, inner, further, further + 1, d, rho)
+        if shells.error + _hidden_beyond(histogram, inner[further], shells.radii[-1], d) < apart.error:
+            further += 1
+        else:
+            visible = 0
+    for begin in range(further, len(inner) - 1):
+        shells = shells.and_one(histogram, inner, begin, begin + 1, d, rho)
     last = float(edges[inner[-1]])
-    cut = edges[inner[[*best[-1].begins, len(inner) - 1]]]
-    return tuple(cut.tolist()), (float(cut[0]), *best[-1].radii, last * RATIO)
+    cut = edges[inner[[*shells.begins, len(inner) - 1]]]
+    return tuple(cut.tolist()), (float(cut[0]), *shells.radii, last * RATIO), visible
 
 
 @dataclass(frozen=True)
@@ -185,6 +198,16 @@ class _Shells:
         """Add one, from step `begin` to step `end`."""
         error, radius = _clipped(histogram, int(inner[begin]), int(inner[end]), d, rho)
         return _Shells(self.error + error, (*self.begins, begin), (*self.radii, radius))
+
+
+def _hidden_beyond(histogram: Histogram, begin: int, radius: float, d: int) -> float:
+    """Expect the squared error of squared lengths of rows that noise hides in a step from an edge on, if clipped."""
+    lost = (
+        math.sqrt(2)
+        * histogram.sd
+        * (float(middle_squares(np.array(histogram.edges[begin : begin + 3 : 2]))[0]) - radius**2)
+    )
+    return lost**2 * (1 + _APART**2) / d
 
 
 def _clipped(histogram: Histogram, begin: int, end: int, d: int, rho: float) -> tuple[float, float]:

@@ -30,6 +30,7 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._all_rows import shells_of_round, whitened_by_all
 from pubpriv.estimators.gaussian._plan import (
+    AnyPlan,
     LearnerPlan,
     all_rows_question,
     final_question,
@@ -55,6 +56,11 @@ _WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 
 LEAST_VARIANCE = 0.02
 """Least eigenvalue of the final covariance in standard coordinates, where it should be I."""
+
+_STILL, _NEAR, _ACCURATE = 2.0, 0.15, 0.8
+"""Rounds have settled if the last one moved the map by at most this many times what sampling and noise of two rounds
+explain, or by the second number times sqrt(d), which costs no accuracy, and left it nearer to standard than the third
+one times sqrt(d)."""
 
 _FAR = 0.5
 """The run did not converge if the final release deviates from I by this root mean square eigenvalue ..."""
@@ -86,12 +92,14 @@ class Position:
         records: estimated number of rows without missing or infinite values.
         accuracy: expected Frobenius distance of the covariance of w from I, from sampling and noise in the last round.
         inner: the map in which inner rows should be standard, if that is another one; see `_all_rows`.
+        settled: whether another round like the last one would move the map by its noise only.
     """
 
     frame: Frame
     records: float
     accuracy: float = 0.0
     inner: Frame | None = None
+    settled: bool = False
 
 
 @public_value
@@ -240,10 +248,23 @@ def _approach(
     )
     inner, records = _moved(moments, median), read * moments.records
     if not of_all:
-        return Position(inner, records, accuracy)
+        settled = _settled(position.frame, inner, position.accuracy, accuracy)
+        return Position(inner, records, accuracy, settled=settled)
     seconds, sds = (part["moment"][1:] / position.records for part in (answer.values, answer.question.noise()))
     frame = whitened_by_all(moments.frame, inner, seconds, sds.ravel())
     return Position(frame, records, accuracy, None if frame == inner else inner)
+
+
+def _settled(before: Frame, after: Frame, accuracy: float, own: float) -> bool:
+    """Decide whether a round from one map to another, with this accuracy before and its own, was the last needed."""
+    (start, first), (end, second) = before.dense(), after.dense()
+    used = first.any(axis=0)  # columns that the map does not use stay where they are
+    step = np.linalg.solve(first[:, used].T, second[:, used].T)
+    sizes = np.maximum(np.linalg.svd(step, compute_uv=False), 1e-300)
+    spread = 2 * float(np.linalg.norm(np.log(sizes)))
+    moved = spread + float(np.linalg.norm(second @ (end - start)))
+    root = math.sqrt(len(step))
+    return moved <= max(_STILL * math.hypot(accuracy, own), _NEAR * root) and own <= _ACCURATE * root
 
 
 def _of_one_in(every: int, size: Size) -> Size:
@@ -432,22 +453,29 @@ def first_question(run: Execution, start: Frame, typical: float, plan: LearnerPl
 
 
 def walk(
-    run: Execution, start: Frame, typical: float, plan: LearnerPlan, whole: WholeRows, early: int | None = None
-) -> Position:
-    """Run all rounds of `plan`, beginning with the map `start`, under which the median of |w| is about `typical`.
+    run: Execution, start: Frame, typical: float, plan: AnyPlan, whole: WholeRows, early: int | None = None
+) -> tuple[Position, AnyPlan]:
+    """Run the rounds of `plan`, beginning with the map `start`, under which the median of |w| is about `typical`.
 
-    All but the last, which corrects what a part of the rows may not show, read one row in `early`, if that is given.
+    Once a round has settled, the last one follows. It corrects what a part of the rows may not show; all others read
+    one row in `early`, if that is given.
+
+    Returns:
+        Where the rounds ended, and the plan that was followed: what was not asked is left to the final release.
     """
     position = Position(start, whole.rows)
-    count = len(plan.rounds)
+    count, asked = len(plan.rounds), list[tuple[Ask, Ask]]()
     widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
         last = number == count - 1
+        if position.settled and not last:
+            continue
         of_all = last and plan.whitens_all and plan.final.law == GAUSSIAN  # radial noise: one region
         here, every = run.at(f"{number + 1} of {count}"), None if last else early
         position = here(_approach, position, typical, widening[number], asks, whole, of_all, every)
+        asked.append(asks)
         typical = math.sqrt(position.frame.dimension)
-    return position
+    return position, plan.with_rounds(len(asked) - 1)
 
 
 def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:

@@ -19,7 +19,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import StableCells
+from pubpriv.data.questions import Question, StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators._few_rows import refusing_by
@@ -79,6 +79,17 @@ class _NoPublicPlan(Plan):
     searches: tuple[Ask, ...]
     learner: LearnerPlan
 
+    @classmethod
+    def of(cls, searches: tuple[Ask, ...], learner: LearnerPlan) -> "_NoPublicPlan":
+        """Make it: whole rows are counted first."""
+        first, *others = learner.asks
+        return cls((first, *searches, *others), searches, learner)
+
+    @property
+    def paths(self) -> tuple[tuple[Question, ...], ...]:
+        """The questions by where the learner's rounds may end."""
+        return tuple(self.of(self.searches, learner).questions for learner in self.learner.paths)
+
     def learner_purse(self, purse: Purse) -> Purse:
         """Give the part of a run's purse that the learner has."""
         return purse.part(sum((ask.price for ask in self.learner.asks), Fraction(0)))
@@ -104,8 +115,7 @@ def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> _No
     searches = split_purse(purse.part(prices[0]), "gaussian", shares)
     _check_threshold(blank(searches["cells-1"]), rows)
     learner = learner_plan(purse.part(prices[1]), n, d)
-    first, *others = learner.asks  # whole rows are counted first
-    return _NoPublicPlan((first, *searches.values(), *others), tuple(searches.values()), learner)
+    return _NoPublicPlan.of(tuple(searches.values()), learner)
 
 
 def _share(purse: Purse, n: int, d: int, distance: Fraction) -> Fraction:
@@ -260,19 +270,20 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
         plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
         paid = plan.learner_purse(purse)
     check_run(curator, d, paid, force)
-    curator.rehearse(plan.questions)
+    curator.rehearse(*plan.paths)
     whole = count_whole_rows(run, plan.learner.count, enough_for(curator, d, paid, force))
     located = Located.nowhere(d)
     for number, ask in enumerate(plan.searches, start=1):
         located = run.at(f"{number} of {_STEPS}")(_find_cells, located, ask, whole)
     preconditioner = run(_standardise, located, curator.columns)
     center, whitening, _ = preconditioner.arrays
-    position = walk(run, Frame.of(center, whitening), math.sqrt(d), plan.learner, whole)
+    position, learner = walk(run, Frame.of(center, whitening), math.sqrt(d), plan.learner, whole)
     _check_agreement(preconditioner, position, curator.columns)
-    measured = run(measure, position, plan.learner.final, whole)
+    measured = run(measure, position, learner.final, whole)
     fitted = run(_as_measured, measured)
     fit = fit_to_gaussian(run, fitted, measured, PublicShape(), plan.learner.histogram)
-    return debiased(curator, preconditioner, measured, plan, paid, fitted, fit, whole)
+    followed = _NoPublicPlan.of(plan.searches, learner)
+    return debiased(curator, preconditioner, measured, followed, paid, fitted, fit, whole)
 
 
 @step(title="in the table's units")

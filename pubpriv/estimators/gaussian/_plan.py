@@ -1,15 +1,16 @@
 """The questions of a run of `estimate_gaussian` and the price of each, fixed before a private row is read.
 
-The driver executes this object, and a run is priced from it without being run. Source of the shares: measurements, see
-`benchmarks.learner`.
+The driver executes this object, and a run is priced from it without being run. Where the rounds end early, the final
+release gets what the others would have cost: there is a plan for each end, all with the same sum. Source of the shares:
+measurements, see `benchmarks.learner`.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -106,6 +107,29 @@ class LearnerPlan(Plan):
     def theta(self, d: int) -> Fraction:
         """Weight of the mean in the last release of d columns."""
         return final_theta(d)
+
+    @property
+    def paths(self) -> tuple[Self, ...]:
+        """The plans by where the rounds may end; see `with_rounds`."""
+        least = 1 if self.final.law == GAUSSIAN else len(self.rounds) - 1
+        return tuple(self.with_rounds(number) for number in range(least, max(len(self.rounds), least + 1)))
+
+    def with_rounds(self, number: int) -> Self:
+        """Make the plan with so many rounds before the last one: the final release gets what the others would cost."""
+        skipped = [ask for pair in self.rounds[number:-1] for ask in pair]
+        if not skipped or not isinstance(self.final.question, LiftedGram):
+            return self
+        labels = {ask.label for ask in skipped}
+        price = sum((ask.price for ask in skipped), self.final.price)
+        final = replace(self.final, numerator=price.numerator, denominator=price.denominator)
+        d = len(self.final.question.frames[0].center)
+        noise = joint_question(Frame((0.0,) * d), 1.0, self.theta(d), final, self.counted).noise_scales
+        final = replace(final, question=replace(self.final.question, noise_scales=noise))
+        asks = tuple(final if ask is self.final else ask for ask in self.asks if ask.label not in labels)
+        return replace(self, asks=asks, rounds=(*self.rounds[:number], *self.rounds[-1:]), final=final)
+
+
+AnyPlan = TypeVar("AnyPlan", bound=LearnerPlan)
 
 
 @public_value

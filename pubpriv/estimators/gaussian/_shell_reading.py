@@ -92,6 +92,7 @@ class ReadShells:
         longer, unsure: the factors on second moments that add it back, and their sds.
         sizes: (d,) second moments of the core along the axes.
         parts: (steps,) parts of the squared length in a shell that are those of its steps.
+        reach: outer edge of the last step that counts: beyond it, rows are clipped, or not in the estimate.
     """
 
     shells: Shells
@@ -102,6 +103,7 @@ class ReadShells:
     unsure: np.ndarray
     sizes: np.ndarray
     parts: np.ndarray
+    reach: float
 
 
 def read_shells(
@@ -137,8 +139,17 @@ def read_shells(
         place, square = moments.means[counted].sum(axis=0), moments.seconds[counted].sum(axis=0)
         so_far = place, square - np.outer(place, place)
         tail = known_tail(tail, steps, _lengths(histogram, where, steps, n), known.frame, known.public, so_far)
+    reach = float((*where.inner, where.radii[-1])[tail.last])
     return ReadShells(
-        shells, _by_shell(tail, shells, where, n), seconds, second_sds, longer, unsure, sizes, binned.parts(steps)
+        shells,
+        _by_shell(tail, shells, where, n),
+        seconds,
+        second_sds,
+        longer,
+        unsure,
+        sizes,
+        binned.parts(steps),
+        reach,
     )
 
 
@@ -211,6 +222,7 @@ class Bins:
         shell_of: (steps,) the shell of each.
         rows, sds: (steps,) rows, and their noise sds.
         squares, clipped: (steps,) typical squared lengths, and what clipping leaves of them.
+        counted: (steps,) rows that the means of shells are of: those of steps that are not visible are only noise.
     """
 
     shell_of: np.ndarray
@@ -218,6 +230,7 @@ class Bins:
     sds: np.ndarray
     squares: np.ndarray
     clipped: np.ndarray
+    counted: np.ndarray
 
     @classmethod
     def of(cls, histogram: Histogram, where: Cut) -> "Bins":
@@ -227,7 +240,9 @@ class Bins:
         squares = middle_squares(np.append(inner, inner[-1] * RATIO))
         squares[-1] = where.radii[-1] ** 2 / RATIO
         radii = np.array(where.radii[1:])[shell_of]
-        return cls(shell_of, rows, sds, squares, np.minimum(squares, radii**2))
+        hidden = (np.diff(shell_of, prepend=-1) == 0) & (np.arange(len(rows)) >= (where.visible or len(rows)))
+        counted = np.where(hidden, 0.0, np.maximum(rows, sds))
+        return cls(shell_of, rows, sds, squares, np.minimum(squares, radii**2), counted)
 
     @property
     def middle(self) -> np.ndarray:
@@ -259,6 +274,8 @@ class Bins:
             rows,
             np.sqrt(variances * (1 - part * less)),
             self.squares,
+            self.shell_of,
+            self.clipped,
         )
 
     def parts(self, steps: Shells) -> np.ndarray:
@@ -268,8 +285,7 @@ class Bins:
 
     def _mean(self, values: np.ndarray) -> np.ndarray:
         """Average `values` (steps,) over the rows of each shell."""
-        rows = np.maximum(self.rows, self.sds)
-        return np.asarray(self.by_shell(rows * values) / self.by_shell(rows))
+        return np.asarray(self.by_shell(self.counted * values) / self.by_shell(self.counted))
 
 
 def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Lengths:

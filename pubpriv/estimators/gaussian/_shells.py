@@ -12,6 +12,7 @@ afterwards. Otherwise the core has about nine rows in ten, and nothing in it is 
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -87,6 +88,7 @@ class Cut:
         laws: weights of `tail_laws` if `gaussian`; else empty.
         long: (d,) weights of `long_columns` for each column; if not `gaussian`, by the rows that columns take far out;
             empty: these were not counted.
+        visible: number of steps with rows that stand out of the noise of the histogram; 0: not known.
     """
 
     gaussian: bool
@@ -97,6 +99,7 @@ class Cut:
     steps: tuple[float, ...] = ()
     laws: tuple[float, ...] = ()
     long: tuple[tuple[float, ...], ...] = ()
+    visible: int = 0
 
     @property
     def inner(self) -> np.ndarray:
@@ -205,18 +208,30 @@ def clipping_loss(histogram: Histogram, begin: int, end: int, radii: np.ndarray)
 
 
 def clipped_off(histogram: Histogram, where: Cut, n: float) -> Loss:
-    """Compute what clipping removes from the mean squared length in each shell, (shells,) per row, by the histogram."""
+    """Compute what clipping removes from the mean squared length in each shell, (shells,) per row, by the histogram.
+
+    Of rows in a step that is not visible the histogram tells as much as their number exceeds its noise (James-Stein).
+    """
     at = [edge_at(histogram, edge) for edge in where.edges]
-    losses = [
-        clipping_loss(histogram, begin, end, np.array(radius))
-        for begin, end, radius in zip(at, at[1:], where.radii[1:], strict=False)
-        if radius < histogram.edges[end] * _NEARLY
-    ]
-    clipped = np.array([radius < end * _NEARLY for radius, end in zip(where.radii[1:], where.edges[1:], strict=False)])
+    visible = edge_at(histogram, float(where.inner[where.visible])) if where.visible else len(histogram.edges) - 1
     squares, sds = np.zeros((2, len(where.edges)))  # the last shell is open
-    squares[:-1][clipped] = [float(loss.squares) / n for loss in losses]
-    sds[:-1][clipped] = [float(loss.sds) / n for loss in losses]
+    for index, (begin, end) in enumerate(pairwise(at)):
+        radius = where.radii[index + 1]
+        if radius >= histogram.edges[end] * _NEARLY:
+            continue
+        parts = [(begin, end, 1.0)]
+        if begin < visible < end:
+            parts = [(begin, visible, 1.0), (visible, end, _more_than_noise(histogram, visible, end))]
+        losses = [(part, clipping_loss(histogram, first, last, np.array(radius))) for first, last, part in parts]
+        squares[index] = sum(part * float(loss.squares) for part, loss in losses) / n
+        sds[index] = math.hypot(*(part * float(loss.sds) for part, loss in losses)) / n
     return Loss(squares, sds)
+
+
+def _more_than_noise(histogram: Histogram, begin: int, end: int) -> float:
+    """Give the part of a count of rows between two edges that is not noise, by the factor of James and Stein."""
+    rows = max(sum(histogram.counts[begin + 1 : end + 1]), histogram.sd)
+    return max(1 - (end - begin) * (histogram.sd / rows) ** 2, 0.0)
 
 
 def rows_by_step(histogram: Histogram, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

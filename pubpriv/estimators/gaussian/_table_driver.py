@@ -3,7 +3,7 @@
 Real tables are not Gaussian, and debiasing for a Gaussian leaves an error that no budget removes. So the rounds only
 whiten. One private histogram of |w| decides where the last release is cut into shells, and the shells that contain rows
 count. The estimates are always the table's own moments. Under `auto`, if the histogram fits a Gaussian, a Gaussian's
-shape restores what the core lost to clipping. All prices are fixed before the run.
+shape restores what the core lost to clipping. All prices are fixed before the run, up to where the rounds end.
 """
 
 import math
@@ -58,7 +58,7 @@ def estimate_table(
     d = layout.dimension
     check_run(curator, d, purse, force)
     plan = table_plan(purse, curator.n_rows, layout, target, of_mean)
-    curator.rehearse(plan.questions)
+    curator.rehearse(*(path.questions for path in plan.paths))
     preconditioner = run(precondition, layout.whitened(rows)) if layout.regular else None
     begin = None if preconditioner is None else (layout.frame(preconditioner), preconditioner.typical_radius)
     early = early_sample(curator, rows, len(layout.regular), purse)
@@ -70,7 +70,9 @@ def estimate_table(
     curator.foresee(*([] if begin is None else [first_question(run, *begin, plan, early)]), *of_sizes)
     whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
     records = whole.rows
-    position = None if begin is None else walk(run, *begin, plan, whole, early)
+    position = None
+    if begin is not None:
+        position, plan = walk(run, *begin, plan, whole, early)
     scales = tuple(
         Scale(float(column.scale or 0.0), True)
         if ask is None

@@ -22,14 +22,11 @@ from pubpriv.estimators.gaussian._shell_reading import CoreRead, read_shells
 from pubpriv.estimators.gaussian._shell_shapes import (
     Leant,
     added_to,
-    aimed_traces,
     beside,
     column_axes,
     further_shape,
     leant,
-    restored,
     shape_variances,
-    standing_out,
     unlike,
 )
 from pubpriv.estimators.gaussian._shells import FINE, Cut, Fourths, column_scales
@@ -41,7 +38,7 @@ _UNEVEN = 0.8
 have unlike tails."""
 
 _SHAPED = 5.0
-"""A shell has a shape of its own if its trace is this many times the noise."""
+"""A shell has a shape of its own if its trace, or what it has of a column, is this many times the noise."""
 
 _FOURTH = 0.6
 """Assumed place of a far shell's fourth moment in its possible range if noise hides it: on the safe side."""
@@ -60,13 +57,14 @@ class Outside:
         left: variance of the noise that remains in it across the columns: shrinking removes most, with errors of its
             own.
         axes: (d, d) orthogonal; rows are the directions of the columns in w.
-        noise: (parts, d, d) sds from noise in the traces, and in the directions that stand out.
+        noise: (shells, d, d) sds from noise in the traces.
         lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
         shape: (d, d) of trace 1, of what lies beyond the last shell.
         uneven: relative sd of each column's share of that.
         shares: (last, d, d) what each shell that counts adds to `second`.
         rows, rows_sd: (shells,) rows in a shell, and their noise sd.
         parts: (steps,) parts of what a shell adds that are those of its steps.
+        reach: outer edge of the last step that counts.
     """
 
     tail: Tail
@@ -84,6 +82,7 @@ class Outside:
     rows: np.ndarray
     rows_sd: np.ndarray
     parts: np.ndarray
+    reach: float
 
     @property
     def lost(self) -> np.ndarray:
@@ -107,48 +106,28 @@ def read_outside(known: CoreRead) -> Outside:
     Shapes are those of second moments about the middle of the core: if columns are independent, a row with one outlying
     cell has its other cells there, so what lies beyond has no correlations about it even if columns are skewed.
     """
-    seconds, sds = known.moments.seconds[1:], known.moments.second_sds[1:]
+    moments, center, (n, d) = known.moments, known.center, (known.moments.records, known.frame.dimension)
     axes = column_axes(known.frame.dense()[1], known.public.unlike == "axes")
-    sizes = np.einsum("ij,kjl,il->ki", axes, seconds, axes)
-    clear = standing_out(sizes, sds)
-    traces, trace_sds = sizes.sum(axis=1), sds * math.sqrt(len(axes))
-    shaped = clear.any(axis=1) | (traces > _SHAPED * trace_sds)
-    left = np.where(shaped, aimed_traces(sizes, sds, clear)[0], 0.0)
-    outside = _read(known, axes, traces, trace_sds, left)
-    for _ in sds:
-        last, expected = outside.tail.last, np.einsum("ij,jk,ik->i", axes, outside.shape, axes)
-        aimed, aimed_sds = aimed_traces(sizes, sds, np.where(clear.any(axis=1, keepdims=True), clear, expected))
-        traces, trace_sds = np.append(traces[:last], aimed[last:]), np.append(trace_sds[:last], aimed_sds[last:])
-        outside = _read(known, axes, traces, trace_sds, left)
-        if outside.tail.last == last:
-            break
-    return outside
-
-
-def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.ndarray, left: np.ndarray) -> Outside:
-    """Read what lies beyond the core, as `read_outside` does, for given traces of shells with these noise sds.
-
-    `left` is what clipping leaves of shells whose shape is known; 0 for others.
-    """
-    moments, center, (n, d) = known.moments, known.center, (known.moments.records, len(axes))
-    found = read_shells(known, axes, traces, trace_sds, left)
+    sizes = np.einsum("ij,kjl,il->ki", axes, moments.seconds[1:], axes)
+    traces, trace_sds = sizes.sum(axis=1), moments.second_sds[1:] * math.sqrt(d)
+    shaped = (sizes.max(axis=1) > _SHAPED * moments.second_sds[1:]) | (traces > _SHAPED * trace_sds)
+    found = read_shells(known, axes, traces, trace_sds, np.where(shaped, traces, 0.0))
     tail, rows, middle, sizes = found.tail, found.shells.rows, found.shells.middle, found.sizes
     seconds, second_sds, longer, unsure = found.seconds, found.second_sds, found.longer, found.unsure
     # cutting at a length makes columns dependent, oppositely in the core and beyond: only the core's sizes are used
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
     # per row of the core; a row that one outlying cell brings to a shell has its other cells like this
     usual = (axes.T * sizes) @ axes / min(max(float(moments.rows[0]) / n, 0.5), 1.0)
-    own, total, shells = inside, np.zeros((d, d)), []
+    own, total, shrunk = inside, np.zeros((d, d)), list[Leant]()
     mean, mean_variance = np.zeros(d), np.zeros((d, d))
     for k in range(tail.last):
         length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
         riding = min(max(float(rows[k]), 0.0) / n, length / max(float(np.trace(usual)), 1e-300)) * usual
         shape = (riding + (length - float(np.trace(riding))) * own) / max(length, 1e-300)
-        chance = math.sqrt(held) * float(middle[k]) / n
         # by Cauchy and Schwarz, the number of rows and their squares bound their sum in every direction
         so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
-        raw = leant(seconds[k], length, shape, sd, chance, axes, so_far)
+        raw = leant(seconds[k], length, shape, sd, axes, so_far)
         # without any length there are no known rows, however large the noise
         part = (length + float(tail.sds[k])) ** 2 / (length * float(middle[k])) if length > 0 else 0.0
         mean_sd = math.sqrt(longer[k]) * float(moments.mean_sds[k + 1])
@@ -157,14 +136,17 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
         trace = max(length - float(np.trace(cross)), 0.0)
-        added = leant(seconds[k] - cross, trace, shape, sd, chance, axes, so_far)
-        shells.append(_Shell(added, seconds[k] - cross, sd, so_far, float(tail.sds[k]), float(unsure[k])))
+        added = leant(seconds[k] - cross, trace, shape, sd, axes, so_far)
         total = total + added.second
+        shrunk.append(added)
         mean, shorter = mean + moved, float(unsure[k]) / 2 * moved
         mean_variance = mean_variance + mean_sd**2 * weight + np.outer(shorter, shorter)
         if held > 0 and trace > 0:
             own = added_to(own, beside(added.second, riding, axes), held, axes)
-    shape, sums = further_shape(own, inside, tail.last, axes), _Sums.of(shells, d)
+    shape = further_shape(own, inside, tail.last, axes)
+    shares = np.array([shell.second for shell in shrunk]).reshape(-1, d, d)
+    noise = np.array([sd * shell.shape for sd, shell in zip(tail.sds, shrunk, strict=True)]).reshape(-1, d, d)
+    variances = second_sds[: tail.last] ** 2
     # rows of a shell, of so many squared lengths, would add these to the mean if all were on one side
     one_sided = tail.lengths / np.sqrt(middle[: tail.last])
     lean = mean / max(float(one_sided.sum()), float(np.linalg.norm(mean)), 1e-300)
@@ -172,76 +154,24 @@ def _read(known: CoreRead, axes: np.ndarray, traces: np.ndarray, trace_sds: np.n
     return Outside(
         tail=tail,
         mean=mean + lean * tail.beyond / further,
-        second=sums.shares.sum(axis=0) + shape * tail.beyond,
+        second=shares.sum(axis=0) + shape * tail.beyond,
         mean_variance=mean_variance,
-        shape_variance=(sums.on, sums.off),
-        left=sums.left,
+        shape_variance=(
+            variances @ np.array([shell.on for shell in shrunk]).reshape(-1, d),
+            float(variances @ np.array([shell.off for shell in shrunk])),
+        ),
+        left=float(variances @ np.array([shell.left for shell in shrunk])),
         axes=axes,
-        noise=sums.noise,
+        noise=noise,
         lost_mean=np.abs(lean) * tail.length_sd,
         shape=shape,
         uneven=_UNEVEN * unlike(np.einsum("ij,jk,ik->i", axes, shape, axes), sizes),
-        shares=sums.shares,
+        shares=shares,
         rows=rows,
         rows_sd=found.shells.rows_sd,
         parts=found.parts,
+        reach=found.reach,
     )
-
-
-@dataclass(frozen=True)
-class _Shell:
-    """A shell that counts: its shrunk second moment, and what it was shrunk from.
-
-    Attributes:
-        leant: the shrunk one.
-        released: (d, d) second moment about the middle of the core, as released.
-        sd: noise sd of a diagonal entry.
-        so_far: (d,) second moments along the columns, up to this shell, and their noise.
-        trace_sd: sd of the estimated trace.
-        unsure: relative sd of what clipping left, for columns that stand out.
-    """
-
-    leant: Leant
-    released: np.ndarray
-    sd: float
-    so_far: np.ndarray
-    trace_sd: float
-    unsure: float
-
-    @property
-    def noise(self) -> list[np.ndarray]:
-        """Sds (d, d) from noise in the trace, and in directions that stand out."""
-        tops = [self.sd * top for top in self.leant.tops]
-        return [self.trace_sd * self.leant.shape, self.unsure * self.leant.clear, *tops]
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """What all shells that count add, and its errors; `on`, `off`, `left`, `noise` and `shares` are as of `Outside`."""
-
-    shares: np.ndarray
-    on: np.ndarray
-    off: float
-    left: float
-    noise: np.ndarray
-
-    @classmethod
-    def of(cls, shells: list[_Shell], d: int) -> "_Sums":
-        """Add up shells; what shrinking removed from them is given back as far as it is more than noise."""
-        removed = np.array([shell.released - shell.leant.second for shell in shells]).reshape(-1, d, d)
-        sds = np.array([shell.sd for shell in shells])
-        back = restored(removed, sds, np.array([shell.so_far for shell in shells]).reshape(-1, d))
-        given = np.where(np.arange(len(shells)) < back.last, back.kept, 0.0)
-        shrunk = [((1 - part) ** 2 * shell.sd**2, shell.leant) for part, shell in zip(given, shells, strict=True)]
-        noise = [(1 - part) * each for part, shell in zip(given, shells, strict=True) for each in shell.noise]
-        kept = float((given**2 * sds**2).sum())
-        return cls(
-            np.array([shell.leant.second for shell in shells]).reshape(-1, d, d) + given[:, None, None] * removed,
-            sum((variance * leant.on for variance, leant in shrunk), np.full(d, back.variance)),
-            sum((variance * leant.off for variance, leant in shrunk), back.variance),
-            sum((variance * leant.left for variance, leant in shrunk), kept),
-            np.array(noise).reshape(-1, d, d),
-        )
 
 
 def fourth_of_columns(

@@ -57,7 +57,7 @@ class Table:
         shells: number of shells beyond the core that count.
         beyond: share of the trace of the second moment that is expected beyond the last of them.
         endless: whether the tail hardly falls there.
-        reach: outer edge of the last shell that counts.
+        reach: outer edge of the last step of a shell that counts.
         hidden: number of rows beyond it that could remain hidden.
         edge: largest eigenvalue of the noise by itself, in w.
         weakest: smallest eigenvalue of the covariance of w before it was floored.
@@ -229,7 +229,6 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         noise = _noise_of_shells(frame, core_sds, outside)
     check_held(fitted, *errors["mean"].values(), *errors["covariance"].values())
     noise = replace(noise, lost=row_tuples(colour @ outside.lost @ colour.T))
-    ends = (*where.edges, where.radii[-1])
     beyond = outside.tail.beyond
     further = outside.most_of(colour) * (beyond + outside.tail.beyond_sd) / np.diag(np.array(fitted.covariance))
     return Table(
@@ -240,7 +239,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         shells=last,
         beyond=beyond / max(float(np.trace(spread)), 1e-300),
         endless=outside.tail.endless,
-        reach=float(ends[last]),
+        reach=outside.reach,
         hidden=outside.tail.hidden,
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
@@ -294,4 +293,4 @@ def _of_long_columns(where: Cut, outside: Outside, n: float) -> np.ndarray:
     rows, variances = outside.rows[last:], outside.rows_sd[last:] ** 2
     none = log_likelihood(rows, np.zeros(len(rows)), variances)
     chances = in_view_of(np.array(where.long), log_likelihood(rows, expected, variances + expected) - none)
-    return np.asarray(np.sqrt(chances @ squares_beyond(ends[0]) ** 2))
+    return np.asarray(np.sqrt(chances @ squares_beyond(furthest(d, outside.reach)) ** 2))

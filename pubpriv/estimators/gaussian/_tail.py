@@ -95,6 +95,8 @@ class Shells:
         trace, trace_sd: trace of the second moment, and its noise sd.
         rows, rows_sd: number of rows, from everything released, and its noise sd.
         middle: typical squared length.
+        joined: released with others as one, those with the same number; None: each by itself.
+        clipped: what clipping leaves of a squared length, if others with that number count; None: unknown.
     """
 
     trace: np.ndarray
@@ -102,6 +104,15 @@ class Shells:
     rows: np.ndarray
     rows_sd: np.ndarray
     middle: np.ndarray
+    joined: np.ndarray | None = None
+    clipped: np.ndarray | None = None
+
+    def missing(self, last: int) -> np.ndarray:
+        """Compute the part (shells,) of a squared length that is not in an estimate up to shell `last`."""
+        if self.joined is None or self.clipped is None or not last:
+            return np.ones(len(self.rows))
+        left = np.where(self.joined == self.joined[last - 1], self.clipped / self.middle, 0.0)
+        return np.asarray(1 - np.minimum(left, 1.0))
 
 
 @dataclass(frozen=True)
@@ -179,13 +190,23 @@ def read_tail(
         first = len(own[0]) + group - 1 if group else 0  # another group of rows lies before the gap
         first = max(first, len(own[0]) + alone if alone else 0)
         middle = float(shells.middle[0]) * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
+        missing = np.concatenate([np.ones(len(own[0])), shells.missing(last), np.ones(_AHEAD)])[: len(found)]
         beyond = _expected_beyond(
-            found, noise, middle, n, at, min(first, at), _ENDS_APART if group else _ENDS, _ADDED if single else 0.0
+            found,
+            noise,
+            middle,
+            missing,
+            n,
+            at,
+            min(first, at),
+            _ENDS_APART if group else _ENDS,
+            _ADDED if single else 0.0,
         )
     harm = _harm(known, last)
     feared = _feared(shells, last, harm)
-    squares = float((feared * shells.middle).sum()) / n
-    lengths_feared = float((feared * np.sqrt(shells.middle)).sum()) / n
+    missing = shells.missing(last)
+    squares = float((feared * shells.middle * missing).sum()) / n
+    lengths_feared = float((feared * np.sqrt(shells.middle) * (1 - np.sqrt(1 - missing))).sum()) / n
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     past = slice(min(last, len(harm) - 1), None)
@@ -310,7 +331,15 @@ class _Beyond:
 
 
 def _expected_beyond(
-    found: np.ndarray, sds: np.ndarray, middle: np.ndarray, n: float, at: int, first: int, chance: float, part: float
+    found: np.ndarray,
+    sds: np.ndarray,
+    middle: np.ndarray,
+    missing: np.ndarray,
+    n: float,
+    at: int,
+    first: int,
+    chance: float,
+    part: float,
 ) -> _Beyond:
     """Estimate squared lengths and lengths beyond shell `at`, per row, whether they hardly fall, and their law.
 
@@ -318,6 +347,7 @@ def _expected_beyond(
         found: (shells,) released squared lengths, per row, from some shell in the core to the last.
         sds: (shells,) their noise sds.
         middle: (shells,) their typical squared lengths.
+        missing: (shells,) part of these that is not in the estimate, for rows beyond `at`.
         n: number of whole rows.
         at: the last shell that counts.
         first: the empty shell before the group that `at` belongs to; 0: there is none.
@@ -344,10 +374,12 @@ def _expected_beyond(
     goes_on = known + chances[..., further].sum(axis=-1)
     ends = float((-(found[further] ** 2) / sds[further] ** 2 / 2 - np.log(sds[further])).sum())
     weight = _weights(goes_on, ends, chance)
-    beyond = held[..., further].sum(axis=-1)
+    missing = missing[begin:end][further]
+    beyond = (held[..., further] * missing).sum(axis=-1)
     mean, spread = _mean_and_sd(weight, beyond)
     lengths = held / np.sqrt(np.maximum(middle, _NOTHING))
-    length, length_spread = _mean_and_sd(weight, lengths[..., further].sum(axis=-1))
+    short = lengths[..., further] * (1 - np.sqrt(1 - missing))
+    length, length_spread = _mean_and_sd(weight, short.sum(axis=-1))
     before = float(found[-begin + at - 2]) if at - begin >= 2 else math.inf
     endless = here > _FLAT * before and mean > _MATTERS * float(np.maximum(found[steps <= 0], 0.0).sum())
     added = min(part * mean, here)

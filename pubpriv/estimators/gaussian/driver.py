@@ -188,12 +188,13 @@ def _learner(
     check_run(curator, preconditioner.dimension, purse, force)
     d = preconditioner.dimension
     plan = learner_plan(purse, curator.n_rows, d)
-    curator.rehearse(plan.questions)
+    curator.rehearse(*(path.questions for path in plan.paths))
     center, whitening, _ = preconditioner.arrays
     begin, early = (Frame.of(center, whitening), preconditioner.typical_radius), early_sample(curator, rows, d, purse)
     curator.foresee(first_question(run, *begin, plan, early))
     whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
-    measured = run(measure, walk(run, *begin, plan, whole, early), plan.final, whole)
+    position, plan = walk(run, *begin, plan, whole, early)
+    measured = run(measure, position, plan.final, whole)
     measured = replace(measured, blur=median_blur(rows, plan.final.law))
     fitted = run(pool, preconditioner, measured)
     fit = fit_to_gaussian(run, fitted, measured, run(public_lattices, rows), plan.histogram)

@@ -47,13 +47,13 @@ def test_moments_have_no_floor_where_a_gaussian_has_one():
 
 
 def test_the_bill_is_the_plan():
-    """Every question of the plan is asked once, at its price, and together they are the whole budget."""
+    """Every question of a path of the plan is asked once, at its price, and together they are the whole budget."""
     estimate, _ = fit(skewed(5_000), target="moments")
     charges = estimate.privacy["charges"]
     assert [charge["label"] for charge in charges] == estimate.diagnostics["rounds"]
     plan = table_plan(Purse(5 * 10**11, "zcdp"), 4_940, examine(pp.PublicTable.open(skewed(60))), "moments")
-    assert [ask.label for ask in plan.asks] == estimate.diagnostics["rounds"]
-    assert sum(ask.price for ask in plan.asks) == Fraction(1)
+    assert estimate.diagnostics["rounds"] in [[ask.label for ask in path.asks] for path in plan.paths]
+    assert all(sum(ask.price for ask in path.asks) == Fraction(1) for path in plan.paths)
 
 
 @pytest.mark.parametrize("target", ["moments", "auto"])
@@ -202,15 +202,9 @@ def test_noise_that_adds_up_over_bins_does_not_move_the_end_of_the_core():
 def test_what_a_strong_direction_leaves_keeps_its_own_shape():
     """Sampling moves the rest of a shell as far as there is of the rest, and not of the whole shell."""
     second = np.diag([1.2, 0.12, 0.06, 0.1, 0.06])
-    share = leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5), np.ones(5)).second
+    share = leant(second, 1.54, np.eye(5) / 5, 0.013, np.eye(5), np.ones(5)).second
     assert np.trace(share) == pytest.approx(1.54, abs=0.01)
     assert share[1, 1] - share[2, 2] > 0.03
-
-
-def test_what_a_strong_direction_leaves_may_be_noise():
-    """A trace whose noise is as large as what is left of it has no width in other directions."""
-    share = leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5), np.ones(5)).second
-    assert np.diag(share) == pytest.approx([1.2, 0, 0, 0, 0], abs=1e-9)
 
 
 def test_what_is_clipped_off_has_the_shape_of_the_shell():

@@ -79,12 +79,15 @@ def test_the_bulk_is_that_of_clean_rows():
 @pytest.mark.parametrize(("place", "flagged"), [(8.0, True), (20.0, False)])
 def test_rows_that_lie_together_at_the_edge_of_the_others_are_told(place, flagged):
     """One in a hundred of five columns: at 8 sds some lie among the others, in a column that lengths do not show."""
-    generator = np.random.default_rng(4)
-    rows = generator.normal(size=(100_000, 5))
-    private = rows + np.outer(generator.random(len(rows)) < 0.01, [place, 0, 0, 0, 0])
-    found = pp.estimate_gaussian(rows[:30], pp.Curator.simulation(private, "zcdp:0.5", seed=2), target="gaussian")
-    assert found.converged is not flagged
-    assert any("lie together" in warning for warning in found.diagnostics["warnings"]) is flagged
+    told = []
+    for seed in range(3):
+        generator = np.random.default_rng([4, seed])
+        rows = generator.normal(size=(100_000, 5))
+        private = rows + np.outer(generator.random(len(rows)) < 0.01, [place, 0, 0, 0, 0])
+        found = pp.estimate_gaussian(rows[:30], pp.Curator.simulation(private, "zcdp:0.5", seed), target="gaussian")
+        told.append(any("lie together" in warning for warning in found.diagnostics["warnings"]))
+        assert found.converged is not told[-1]
+    assert sum(told) >= 2 if flagged else not any(told)
 
 
 def test_only_rows_that_lie_together_may_be_of_one_column():

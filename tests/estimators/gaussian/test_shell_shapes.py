@@ -7,10 +7,8 @@ import pubpriv as pp
 from benchmarks.laws import LAWS
 from pubpriv.estimators.gaussian._shell_shapes import (
     added_to,
-    aimed_traces,
     beside,
     leant,
-    restored,
     shape_variances,
     unlike,
 )
@@ -28,7 +26,7 @@ def leaning(sizes, seed):
     """What a shell with these second moments of its columns is taken for, and what was released; even ones expected."""
     released = noisy(np.diag(sizes), np.random.default_rng(seed))
     total = float(np.sum(sizes))
-    return leant(released, total, np.eye(D) / D, SD, 0.1, np.eye(D), np.ones(D)), released
+    return leant(released, total, np.eye(D) / D, SD, np.eye(D), np.ones(D)), released
 
 
 def test_columns_that_stand_out_keep_their_size():
@@ -61,7 +59,7 @@ def test_noise_that_is_louder_than_a_column_is_no_shape():
     generator, second = np.random.default_rng(3), np.diag([70.0, 0.01, 0.01, 0.01, 0.01, 0.01])
     shape, known = second / np.trace(second), np.array([100.0, 1, 1, 1, 1, 1])
     grown = [
-        np.diag(leant(noisy(second, generator, 20.0), 70.0, shape, 20.0, 0.1, np.eye(6), known).second)[1:].max()
+        np.diag(leant(noisy(second, generator, 20.0), 70.0, shape, 20.0, np.eye(6), known).second)[1:].max()
         for _ in range(200)
     ]
     assert np.mean(np.array(grown) > 1) < 0.05
@@ -94,17 +92,9 @@ def test_a_tail_before_counts_for_less_where_chance_does_not_explain_a_shell():
     assert np.diag(added_to(even, near, 40.0, np.eye(D))) == pytest.approx((np.diag(near) + 1 / D) / 2)
 
 
-def test_few_long_columns_tell_a_shell_with_less_noise():
-    """Four of twenty columns have most of a shell: its size is known twice as well, and the error of that is told."""
+def test_columns_are_unlike_as_far_as_their_shares_are():
     shares = np.where(np.arange(D) < 4, 0.22, 0.0075)
-    draws = 0.1 * shares + np.random.default_rng(6).normal(0, SD, (4000, D))
-    traces, sds = aimed_traces(draws, np.full(4000, SD), shares)
-    assert abs(traces.mean() - 0.1) < 0.01
-    assert traces.std() < 0.6 * SD * np.sqrt(D)
-    assert 0.9 < np.sqrt((sds**2).mean()) / traces.std() < 1.2
-    even = np.full(D, 1 / D)
-    assert aimed_traces(draws, np.full(4000, SD), even)[0] == pytest.approx(draws.sum(axis=1))
-    assert unlike(even, np.ones(D)) == pytest.approx(0, abs=1e-6)
+    assert unlike(np.full(D, 1 / D), np.ones(D)) == pytest.approx(0, abs=1e-6)
     assert unlike(shares, np.ones(D)) == 1
     assert unlike(np.ones(1), np.zeros(1)) == 0
 
@@ -126,33 +116,3 @@ def test_rounding_of_a_column_that_has_nothing_is_no_shape():
     riding = np.diag([1.0, 2.0, -1e-18])
     assert beside(np.diag([3.0, 2.0, 0.0]), riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
     assert beside(np.diag([3.0, 2.0, -1e-19]), riding, np.eye(3)) == pytest.approx(np.diag([1.0, 0, 0]))
-
-
-def back(removed, seed, sds=(0.01, 0.02, 0.04), known=1.0):
-    """What is given back of what was removed from three shells, by this much each, and the noise in each of them."""
-    generator = np.random.default_rng(seed)
-    noise = [noisy(np.zeros((5, 5)), generator, sd) for sd in sds]
-    return restored(removed + np.array(noise), np.array(sds), np.full((len(sds), 5), known))
-
-
-def test_what_shrinking_removes_from_all_shells_alike_is_given_back():
-    """Most of it, where the sum exceeds the noise; a shell that is all noise does not take that from nearer ones."""
-    wide = np.diag([0.08, -0.02, -0.02, -0.02, -0.02])
-    found = [back(wide, seed) for seed in range(40)]
-    assert np.mean([each.kept for each in found]) > 0.6
-    assert np.mean([each.last == 3 for each in found]) > 0.6
-    found = [back(wide, seed, (0.01, 0.02, 1.0)) for seed in range(40)]
-    assert np.mean([each.last == 2 for each in found]) > 0.9
-    assert np.mean([each.variance < 0.01**2 + 0.02**2 for each in found]) > 0.9
-
-
-def test_of_noise_little_is_given_back():
-    """As James and Stein do; none where it would be louder than a column."""
-    kept = [back(0.0, seed).kept for seed in range(100)]
-    assert np.mean(kept) < 0.25
-    assert sum(back(0.0, seed, known=0.001).kept > 0 for seed in range(100)) == 0
-
-
-def test_a_single_column_and_no_shell_have_no_shape_to_give_back():
-    assert restored(np.ones((2, 1, 1)), np.ones(2), np.ones((2, 1))).last == 0
-    assert restored(np.zeros((0, 3, 3)), np.zeros(0), np.ones((0, 3))).last == 0
