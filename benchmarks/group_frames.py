@@ -17,7 +17,7 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram
-from pubpriv.estimators.groups.plan import _GRAM_SHARES, radius_of
+from pubpriv.estimators.groups.plan import _GRAM_SHARES, radii_of
 from pubpriv.estimators.groups.steps import group_frame
 from pubpriv.estimators.matrices import floored
 
@@ -71,7 +71,7 @@ def _own(mean: np.ndarray, covariance: np.ndarray) -> Frame:
 
 def _asked(curator: Curator, label: str, frames: tuple[Frame, ...], price: Fraction) -> _Told:
     """Mean and covariance of each group, as the answer has them."""
-    radii = (radius_of(_COLUMNS),) * len(frames)
+    radii = (radii_of(_COLUMNS)[1],) * len(frames)
     answer = curator.release(LiftedGram.priced(_BY, frames, radii, price, _GRAM_SHARES), label)
     n = np.maximum(answer.values["count"], 2.0)
     sums, seconds = answer.values["sum"].reshape(len(n), -1), answer.values["moment"]

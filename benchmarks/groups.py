@@ -16,7 +16,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import from_json
 from pubpriv.estimators.gaussian.driver import estimate_gaussian
-from pubpriv.estimators.groups.steps import _Groups, sums_of
+from pubpriv.estimators.groups.steps import sums_of
 from pubpriv.released.groups import Group
 
 _COLUMNS, _PUBLIC = 5, 30
@@ -72,7 +72,7 @@ def _run(job: tuple[int, int]) -> dict[str, Any]:
     true = list(zip(means, covariances, strict=True))
     told = [_errors(group, *law, whitening) for group, law in zip(estimate.groups.each, true, strict=True)]
     whole = [_apart(estimate.mean - mean, estimate.covariance - cov, whitening) for mean, cov in true]
-    answered = zip(_raw(curator), true, strict=True)
+    answered = zip(_raw(curator, by), true, strict=True)
     raw = [_apart(mine[0] - law[0], mine[1] - law[1], whitening) for mine, law in answered]
     held = np.array([each[2:4] for each in told])
     flagged = np.array([group.borrowed for group in estimate.groups.each])
@@ -87,17 +87,26 @@ def _run(job: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def _raw(curator: Curator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean and covariance of each group as the question answered, with nothing drawn together."""
+def _raw(curator: Curator, by: ByCategory) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and covariance of each group as the question answered in core and first shell, with nothing drawn together.
+
+    Together these are almost all Gaussian rows.
+    """
     kept = curator._run.find("groups/moments")
     assert kept is not None
     answer = curator.release(from_json(kept.question), "groups/moments")  # again, for nothing
-    sums = sums_of(answer, spreads=True)
-    groups = _Groups.of(sums, 1.0, True)
-    spreads = groups.seconds - np.einsum("gi,gj->gij", groups.y, groups.y)
+    sums = sums_of(answer, by, spreads=True)
+    center, matrix = sums.frame.dense()
+    colour, groups = np.linalg.inv(matrix), by.n_regions
+    count, total, second = (
+        np.array(part).reshape(groups, len(sums.ends), *shape)[:, :2].sum(axis=1)
+        for part, shape in ((sums.counts, ()), (sums.sums, (len(center),)), (sums.seconds, matrix.shape))
+    )
+    n = np.maximum(count, 2 * np.sqrt(2) * sums.sds[0])
+    means, seconds = total / n[:, None], second / n[:, None, None]
     return [
-        (groups.center + groups.colour @ y, groups.colour @ spread @ groups.colour.T)
-        for y, spread in zip(groups.y, spreads, strict=True)
+        (center + colour @ y, colour @ (square - np.outer(y, y)) @ colour.T)
+        for y, square in zip(means, seconds, strict=True)
     ]
 
 

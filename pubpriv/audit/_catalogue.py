@@ -169,6 +169,8 @@ def _at_the_edge() -> dict[str, Question]:
     east = (Frame.of(np.array(EAST), _TILTED),)
     outside = ComponentShells(_cells(WEST, EAST), (3.0, 12.0), (), 2)
     about = tuple(Frame.of(np.array(center), _TILTED) for center in (WEST, EAST, NORTH, (40.0, 1.0)))
+    shells = Refined(GROUPS, (Shells(Frame(WEST), (12.0,)), Shells(Frame(EAST), (12.0,)), _cells(NORTH)))
+    within = tuple(Frame.of(np.array(c), _TILTED) for c in (WEST, (-40.0, 1.0), EAST, (40.0, 1.0), NORTH))
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-component-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0)), PRICE),
@@ -181,6 +183,8 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-grid": Counts.priced(_GRID, PRICE),
         "counts-nested": Counts.priced(Refined(_NESTED, (_cells(WEST), _cells(EAST), _cells(NORTH, EAST))), PRICE),
         "counts-category-cells": Counts.priced(Refined(GROUPS, (_cells(WEST, NORTH), *[_cells(EAST)] * 2)), PRICE),
+        "gram-category-shells": LiftedGram.priced(shells, within, (0.5,) * 5, PRICE, _SHARES),
+        "moments-category-shells": Moments.priced(shells, within, (0.5,) * 5, PRICE, _SHARES),
         "sums-grid": ClippedSums.priced(_GRID, east * 4, (0.5,) * 4, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),

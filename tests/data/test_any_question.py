@@ -140,7 +140,7 @@ def grid(draw, d):
 @st.composite
 def refined(draw, d):
     groups = draw(nearest(d) | st.just({"type": "Everything"}))
-    inner = [draw(cells(d)) for _ in range(regions(groups))]
+    inner = [draw(cells(d) | shells(d)) for _ in range(regions(groups))]
     return {"type": "Refined", "groups": groups, "inner": inner}
 
 
@@ -160,7 +160,7 @@ def regions(partition):
             len(partition["cells"]["frames"]) * (len(partition["edges"]) + 1 - partition["shared"])
             + partition["shared"]
         ),
-        "Refined": lambda: sum(len(part["frames"]) for part in partition["inner"]),
+        "Refined": lambda: sum(map(regions, partition["inner"])),
     }[partition["type"]]()
 
 

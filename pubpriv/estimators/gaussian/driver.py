@@ -116,9 +116,9 @@ def estimate_gaussian(
     check_arguments(public, curator)
     rows = public_rows(public, curator.columns, method)
 
-    def whole(given: BudgetLike | None) -> tuple[GaussianEstimate, np.ndarray]:
+    def whole(given: BudgetLike | None) -> tuple[GaussianEstimate, np.ndarray, Mapping[str, Any]]:
         made = whole_gaussian(rows, curator, given, target, method, scale, force, (beta, gamma), runner)
-        return made, made.covariance
+        return made, made.covariance, made.standard_errors["covariance"]
 
     if curator.groups is None:
         return whole(budget)[0]

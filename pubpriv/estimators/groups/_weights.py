@@ -84,7 +84,7 @@ def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: 
         spread = widening**2 * (np.diag(p) - np.outer(p, p)) / n[g] + np.eye(k) * widening**2 / n[g] ** 2
         sampling[g] = np.sqrt(np.maximum(np.diag(undo @ spread @ undo.T), 0.0))
         privacy[g] = found.sd / n[g] * np.sqrt((undo**2).sum(axis=1))
-    drawn = drawn_together(weights, sampling**2 + privacy**2)
+    drawn = drawn_together(weights, sampling**2 + privacy**2, privacy**2)
     weights = np.maximum(drawn.values, _LEAST_WEIGHT)
     weights /= weights.sum(axis=1, keepdims=True)
     return _ShrunkWeights(

@@ -1,8 +1,8 @@
 """Estimate all rows together and then each group: two methods of one run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.groups._weights import count_groups, mixture_cells, tell_weights
 from pubpriv.estimators.groups.plan import METHOD, group_ask, parts_of, weights_ask
-from pubpriv.estimators.groups.steps import ShrunkGroups, group_frame, measure_groups, tell_groups
+from pubpriv.estimators.groups.steps import AllRows, ShrunkGroups, group_frame, measure_groups, tell_groups
 from pubpriv.estimators.steps import Execution, Runner
+from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.released.estimate import Estimate, provenance_of
 from pubpriv.released.groups import Group, Groups
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import of_all
 
 _E = TypeVar("_E", bound=Estimate)
 
@@ -30,8 +30,8 @@ _CLIPPED = 0.05
 _NEARLY_NONE = 0.02
 """Share of the rows below which all groups together have almost none."""
 
-_Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
-"""Estimates all rows together with a budget, and gives the covariance of a row with it."""
+_Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray, Mapping[str, Any]]]
+"""Estimates all rows together with a budget, and gives the covariance of a row with it, and its errors by source."""
 
 
 def estimate_groups(
@@ -64,15 +64,16 @@ def estimate_groups(
     Privacy: that of both methods. The groups take six tenths of the budget, in one question about all of them.
     """
     begun = _begin(of, rows, curator, budget, lambda purse, by: group_ask(purse, by, len(curator.columns), spreads))
-    estimate, covariance = whole(begun.left)
+    estimate, covariance, errors = whole(begun.left)
     run = Execution(curator, METHOD, runner)
     center = tuple(np.asarray(estimate.parts()["mean"]).tolist())
-    frame = run(group_frame, center, row_tuples(covariance))
+    all_rows = _all_rows(estimate, covariance, errors, curator.size)
+    # as wide as it may be: a column whose spread was not found would be clipped, and all others with it
+    frame = run(group_frame, center, row_tuples(covariance + np.diag(np.diag(all_rows.errors))))
     found = run(measure_groups, begun.by, frame, spreads, begun.ask)
-    size, doubt = curator.size, _doubt(estimate) if spreads else 0.0
-    shrunk = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)
+    shrunk = run(tell_groups, found, all_rows, spreads)
     groups = _released(begun.by, shrunk, np.sqrt(np.diag(covariance)))
-    empty = _nearly_empty(begun.by, shrunk.rows, shrunk.rows_sd, size.rows)
+    empty = _nearly_empty(begun.by, shrunk.rows, shrunk.rows_sd, curator.size.rows)
     return _with_groups(estimate, groups, curator, rows, empty + _warnings(begun.by, shrunk))
 
 
@@ -146,14 +147,30 @@ def _with_groups(estimate: _E, groups: Groups, curator: Curator, rows: PublicTab
     )
 
 
-def _doubt(estimate: Estimate) -> float:
-    """Compute the variance of an entry of the covariance of all rows, standardised to I: the average over columns."""
-    variances = [number for number in of_all(estimate.numbers()) if number.is_variance]
-    return float(np.mean([(number.error / number.value) ** 2 for number in variances]))
+def _all_rows(estimate: Estimate, covariance: np.ndarray, errors: Mapping[str, Any], size: Size) -> AllRows:
+    """Collect what is known of all rows; how heavy their tails are follows from the sampling errors of variances."""
+    sampling = np.diag(np.array(errors["sampling"])) / size.widening
+    return AllRows(
+        covariance,
+        _together(errors, "privacy", "clipping"),
+        _together(errors, *errors),
+        _together(estimate.standard_errors["mean"], "privacy", "clipping"),
+        np.diag(covariance) ** 2 + size.rows * sampling**2,
+        float(size.rows),
+        size.widening,
+    )
+
+
+def _together(errors: Mapping[str, Any], *sources: str) -> np.ndarray:
+    """Add up independent errors of some sources."""
+    return np.asarray(np.sqrt(sum(np.square(np.array(errors[name])) for name in sources if name in errors)))
 
 
 def _released(by: ByCategory, shrunk: ShrunkGroups, deviations: np.ndarray) -> Groups:
-    """Make the groups as a model file stores them; their clipping error is the share that may be missing."""
+    """Make the groups as a model file stores them.
+
+    A run of an older version says only which share of all groups may be missing: that was their clipping error.
+    """
     each = []
     for i, name in enumerate(by.values):
         parts = {"mean": np.array(shrunk.means[i])}
@@ -172,8 +189,8 @@ def _released(by: ByCategory, shrunk: ShrunkGroups, deviations: np.ndarray) -> G
 def _errors(
     parts: tuple[Matrix, ...] | tuple[tuple[Matrix, ...], ...], group: int, lost: np.ndarray
 ) -> dict[str, np.ndarray]:
-    sampling, privacy, shrinkage = (np.array(part[group]) for part in parts)
-    return {"sampling": sampling, "privacy": privacy, "clipping": lost, "shrinkage": shrinkage}
+    sampling, privacy, shrinkage, *clipping = (np.array(part[group]) for part in parts)
+    return {"sampling": sampling, "privacy": privacy, "clipping": [*clipping, lost][0], "shrinkage": shrinkage}
 
 
 def _nearly_empty(by: ByCategory, counts: Sequence[float], sd: float, rows: float) -> list[str]:
@@ -201,6 +218,6 @@ def _warnings(by: ByCategory, shrunk: ShrunkGroups) -> list[str]:
         return []
     text = (
         f"groups by {by.column} lie so far apart, or have so long tails, that about {shrunk.clipped:.2g} of their "
-        "second moment is clipped: their standard deviations are too small"
+        "second moment lies beyond all that was measured of them: each is taken to have as much of it as all together"
     )
     return [text]

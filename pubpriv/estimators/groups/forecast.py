@@ -54,7 +54,7 @@ class _GroupCase(CaseOverAnother):
             own, apart = 1 / (2 * math.sqrt(rows)), float(noise["count"].max()) / rows
             error = Predicted(f"weight of a component {equal}", "", own, apart, own, None)
         else:
-            own, apart = 1 / math.sqrt(rows), float(noise["sum"].max()) / rows
+            own, apart = 1 / math.sqrt(rows), float(noise["sum"].flat[0]) / rows
             error = Predicted(f"mean of a column {equal}", Predicted.own_sd, own, apart, own, None)
         plan = replace(forecast.plan, asks=(*forecast.plan.asks, ask))
         return replace(forecast, plan=plan, errors=(*forecast.errors, error))

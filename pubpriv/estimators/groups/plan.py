@@ -7,6 +7,7 @@ from fractions import Fraction
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Moments
+from pubpriv.data.regions import Refined, Shells
 from pubpriv.estimators.asks import Ask, Blank
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
 from pubpriv.privacy.units import UNIT
@@ -20,25 +21,32 @@ _GRAM_SHARES = Fraction(8, 100), Fraction(30, 100), Fraction(62, 100)
 _MOMENTS_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
 """Shares of count, sum and second part. In `_MOMENTS_SHARES` the sum has the most that `Moments` allows."""
 
-_BEYOND = 2.5
-"""Clip radius minus sqrt(d): about one Gaussian row in a thousand lies further out."""
+_BEYOND = 2.0
+"""Radius of the core minus sqrt(d): about one Gaussian row in sixty lies further out. A larger core has more noise in
+every group; a smaller one leaves more to shells, of which small groups have only what all groups have."""
+
+_SHELLS, _RATIO = 6, 1.5
+"""Number of shells, with the core, and outer radius of each over its inner one. Rows beyond the last, at 7.6 times the
+radius of the core, are clipped; each shell more takes time and noise in the number of rows."""
 
 
-def radius_of(d: int) -> float:
-    """Give the clip radius, in coordinates in which all rows together are standard."""
-    return math.sqrt(d) + _BEYOND
+def radii_of(d: int) -> tuple[float, ...]:
+    """Give the outer radii of the core and of the shells, in coordinates in which all rows together are standard."""
+    return tuple((math.sqrt(d) + _BEYOND) * _RATIO**shell for shell in range(_SHELLS))
 
 
 def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> LiftedGram | Moments:
-    """Ask for count and sum of each group, and second moments if `spreads`, else squared lengths, at the price of one.
+    """Ask for count and sum of each shell of each group, and second moments if `spreads`, else squared lengths.
 
-    If the noise is radial and there are at least three groups, each group has a length of its own (`Radial`, by
-    region).
+    It costs as much as for one region. A row is clipped to the outer radius of its shell, so only in the last one. If
+    the noise is radial, each region has a length of its own (`Radial`, by region).
     """
-    frames, radii = (frame,) * by.n_regions, (radius_of(frame.dimension),) * by.n_regions
+    radii = radii_of(frame.dimension)
+    shells = Refined(by, (Shells(frame, radii[:-1]),) * by.n_regions)
+    where = shells, (frame,) * shells.n_regions, radii * by.n_regions
     if spreads:
-        return LiftedGram.priced(by, frames, radii, ask.price, _GRAM_SHARES)
-    return Moments.priced(by, frames, radii, ask.price, _MOMENTS_SHARES)
+        return LiftedGram.priced(*where, ask.price, _GRAM_SHARES)
+    return Moments.priced(*where, ask.price, _MOMENTS_SHARES)
 
 
 def parts_of(budget: Budget) -> tuple[Budget, Budget]:

@@ -1,6 +1,7 @@
 """Ask about all groups at once, and compute their means and covariances from the answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,29 +10,30 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups._reading import LEAST_VARIANCE, Reading, Whole, within
 from pubpriv.estimators.groups._shrinkage import Drawn, drawn_together
 from pubpriv.estimators.groups.plan import group_question
-from pubpriv.estimators.matrices import entry_variances, floored
+from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 
-_LEAST_ROWS = 2.0
-"""A group is taken to have at least this many rows, or this many noise sds of its count."""
-
-_LEAST_VARIANCE = 0.02
-"""Least variance of a group in any direction, as a share of the groups' average there."""
+_GAUSSIAN, _FLATTEST = 3.0, 1.2
+"""Fourth moment over squared variance of a Gaussian column, and the least that a column is taken to have: that of one
+whose values are two, seldom as even as here."""
 
 
 @public_value
 @dataclass(frozen=True)
 class _GroupSums:
-    """The answer about groups, in coordinates w = F (x - c) of all rows together.
+    """The answer about groups, in coordinates w = F (x - c) of all rows together; K groups of S shells each.
 
     Attributes:
         frame: the map to w.
-        counts: noisy number of rows of each group.
-        sums: sums of clipped w, (K, d).
-        seconds: second moments of clipped w, (d, d) each; or sums of |w|^2, (1, 1) each.
-        sds: sds of the noise in a count, in a coordinate of a sum, and in a diagonal entry of a second moment.
+        counts: noisy number of rows of each shell of each group, (K S,).
+        sums: sums of w, (K S, d).
+        seconds: second moments of w, (d, d) each; or sums of |w|^2, (1, 1) each.
+        sds: sds of the noise in a count, and in the core in a coordinate of a sum and in a diagonal entry of a second
+            moment: in proportion to radii, and to their squares.
+        ends: outer radii of the shells; empty in runs of older versions, which had only a core.
     """
 
     frame: Frame
@@ -39,6 +41,7 @@ class _GroupSums:
     sums: Matrix
     seconds: tuple[Matrix, ...]
     sds: tuple[float, ...]
+    ends: tuple[float, ...] = ()
 
 
 @public_value
@@ -50,10 +53,12 @@ class ShrunkGroups:
         rows: approximate number of rows of each group.
         rows_sd: sd of the noise in that number.
         means: means of groups.
-        mean_errors: their errors by sampling, privacy and shrinkage.
+        mean_errors: their errors by sampling, privacy, shrinkage and clipping; without the last in older versions.
         mean_own: weight of the group's own mean, by column; the mean of all groups has the rest.
+        clipped: share of the rows' second moment that lies beyond all shells, over all groups.
         covariances, covariance_errors, covariance_own: the same for covariances; empty if they are not estimated.
-        clipped: share of the rows' second moment that is beyond the clip radius, over all groups.
+        alone: what sampling alone would leave of errors of means, without privacy and shrinkage; empty: not known.
+        covariances_alone: the same of covariances.
     """
 
     rows: tuple[float, ...]
@@ -61,10 +66,34 @@ class ShrunkGroups:
     means: Matrix
     mean_errors: tuple[Matrix, ...]
     mean_own: Matrix
-    covariances: tuple[Matrix, ...]
-    covariance_errors: tuple[tuple[Matrix, ...], ...]
-    covariance_own: tuple[float, ...]
     clipped: float
+    covariances: tuple[Matrix, ...] = ()
+    covariance_errors: tuple[tuple[Matrix, ...], ...] = ()
+    covariance_own: tuple[float, ...] = ()
+    alone: Matrix = ()
+    covariances_alone: tuple[Matrix, ...] = ()
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """What a run knows of all rows together before it reads the answer about groups, in the table's units.
+
+    Attributes:
+        covariance: (d, d).
+        noise, errors: sds (d, d) of what noise and clipping did to it, and of all its errors.
+        mean_noise: sds (d,) of what they did to the mean.
+        fourth: (d,) fourth moment of each column about its mean, as measured.
+        rows: number of rows of the table, including those in no group.
+        widening: factor on sampling errors if rows are dependent (`unit.Size`).
+    """
+
+    covariance: np.ndarray
+    noise: np.ndarray
+    errors: np.ndarray
+    mean_noise: np.ndarray
+    fourth: np.ndarray
+    rows: float
+    widening: float
 
 
 @step(title="standard coordinates of all rows")
@@ -77,7 +106,7 @@ def group_frame(mean: tuple[float, ...], covariance: Matrix) -> Frame:
 
 @step(title="ask all groups at once", private=True)
 def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool, ask: Ask) -> _GroupSums:
-    """Release count, sum and second moment of each group.
+    """Release count, sum and second moment of each shell of each group.
 
     Args:
         curator: the run.
@@ -88,10 +117,10 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
 
     Privacy: one `LiftedGram` or `Moments` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
     """
-    return sums_of(curator.release(group_question(by, frame, ask, spreads), ask.label), spreads)
+    return sums_of(curator.release(group_question(by, frame, ask, spreads), ask.label), by, spreads)
 
 
-def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
+def sums_of(answer: Answer, by: ByCategory, spreads: bool) -> _GroupSums:
     """Read the answer to the question about groups."""
     values, noise, frame = answer.values, answer.question.noise(), answer.question.frames[0]
     last = "moment" if spreads else "square"
@@ -100,144 +129,202 @@ def sums_of(answer: Answer, spreads: bool) -> _GroupSums:
         tuple(values["count"].tolist()),
         row_tuples(values["sum"].reshape(-1, frame.dimension)),
         tuple(map(row_tuples, values[last] if spreads else values[last][:, None, None])),
-        tuple(float(noise[part].max()) for part in ("count", "sum", last)),
+        tuple(float(noise[part].flat[0]) for part in ("count", "sum", last)),
+        answer.question.radii[: len(values["count"]) // by.n_regions],
     )
 
 
 @step(title="draw groups together")
-def tell_groups(found: _GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ShrunkGroups:
-    """Compute means and covariances of groups, each shrunk towards all groups by its own errors; free.
-
-    Args:
-        found: the answer.
-        rows: number of rows of the table, including those in no group.
-        widening: factor on sampling errors if rows are dependent (`unit.Size`).
-        spreads: whether to estimate covariances.
-        doubt: error variance of an entry of the covariance of all rows, in w.
-    """
-    groups = _Groups.of(found, widening, spreads)
-    means, parts = groups.means()
-    doubt += max(0.0, 1 - float(groups.n.sum()) / rows) ** 2  # rows in no group make it less certain
-    none = np.empty((0, 0, 0)), list[np.ndarray](), np.empty(0)
-    values, errors, own = groups.covariances(means, doubt) if spreads else none
+def tell_groups(found: _GroupSums, all_rows: AllRows, spreads: bool) -> ShrunkGroups:
+    """Compute means and covariances of groups, each shrunk towards all groups by its own errors; free."""
+    groups = _Groups.of(found, all_rows)
+    means, rows, told = groups.means(), groups.reading.rows, dict[str, Any]()
+    if spreads:
+        covariances, scales = groups.covariances(means), np.outer(groups.scales, groups.scales)
+        means = groups.with_own_spreads(means, covariances.values)
+        told = {
+            "covariances": tuple(map(row_tuples, covariances.values * scales)),
+            "covariance_errors": tuple(tuple(map(row_tuples, part * scales)) for part in covariances.parts),
+            "covariance_own": tuple(covariances.drawn.own.mean(axis=1).tolist()),
+            "covariances_alone": tuple(map(row_tuples, covariances.alone * scales)),
+        }
     return ShrunkGroups(
-        rows=tuple(np.maximum(groups.counts, 0.0).tolist()),
-        rows_sd=found.sds[0],
-        means=row_tuples(groups.center + means.values * groups.deviations),
-        mean_errors=tuple(row_tuples(part * groups.deviations) for part in (*parts, means.error)),
-        mean_own=row_tuples(means.own),
-        covariances=tuple(map(row_tuples, values)),
-        covariance_errors=tuple(tuple(map(row_tuples, part)) for part in errors),
-        covariance_own=tuple(own.tolist()),
-        clipped=groups.clipped,
+        rows=tuple(np.maximum(rows.values, 0.0).tolist()),
+        rows_sd=float(np.hypot(rows.noise, rows.lost).max()),
+        means=row_tuples(groups.center + means.values * groups.scales),
+        mean_errors=tuple(row_tuples(part * groups.scales) for part in means.parts),
+        mean_own=row_tuples(means.drawn.own),
+        clipped=groups.reading.clipped,
+        alone=row_tuples(means.alone * groups.scales),
+        **told,
     )
 
 
 @dataclass(frozen=True)
-class _Groups:
-    """Released sums of groups as arrays, with lower bounds where noise could make values too small.
+class _Shrunk:
+    """Numbers of all groups after shrinkage.
 
     Attributes:
-        counts: counts as released.
-        n: number of rows to divide by, with a lower bound.
-        y, seconds: mean and second moment of w, (K, d), (K, d, d) or (K, 1, 1).
-        within: average covariance of w inside groups.
-        center, colour, deviations: mean, root of the covariance and sds of columns of all rows, in the table's units.
-        sds: sds of the noise, as in `_GroupSums`.
+        values: the numbers, as they are released.
+        drawn: as they were drawn together, with weights.
+        alone: (K, ...) their errors from sampling by itself.
+        parts: their errors by sampling, privacy, shrinkage and clipping.
     """
 
-    counts: np.ndarray
-    n: np.ndarray
-    y: np.ndarray
-    seconds: np.ndarray
-    within: np.ndarray
+    values: np.ndarray
+    drawn: Drawn
+    alone: np.ndarray
+    parts: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Released sums of groups as arrays, in z: columns in standard deviations of all rows.
+
+    Attributes:
+        reading: the answer.
+        inside: (d, d) average covariance inside groups.
+        heavy: (d,) fourth moment of columns inside groups, over their squared variances.
+        center, scales: (d,) middle and standard deviations of all rows, in the table's units.
+        widening: factor on sampling errors.
+    """
+
+    reading: Reading
+    inside: np.ndarray
+    heavy: np.ndarray
     center: np.ndarray
-    colour: np.ndarray
-    deviations: np.ndarray
-    sds: tuple[float, ...]
+    scales: np.ndarray
     widening: float
-    clipped: float
 
     @classmethod
-    def of(cls, found: _GroupSums, widening: float, spreads: bool) -> "_Groups":
+    def of(cls, found: _GroupSums, all_rows: AllRows) -> "_Groups":
         """Compute the arrays from an answer."""
         center, matrix = found.frame.dense()
-        d, colour = len(center), np.linalg.inv(matrix)
-        counts = np.array(found.counts)
-        n = np.maximum(counts, max(_LEAST_ROWS, _LEAST_ROWS * found.sds[0]))
-        y, seconds = np.array(found.sums) / n[:, None], np.array(found.seconds) / n[:, None, None]
-        whole = float(n.sum())
-        noise = found.sds[1] / n
-        # the square of a mean that is mostly noise is noise too, so it gets little weight
-        squares = np.einsum("gi,gj->gij", y, y) if spreads else (y**2).sum(axis=1)[:, None, None]
-        sure = 1 / (1 + noise**2)[:, None, None]
-        inside = ((seconds - sure * squares) * n[:, None, None]).sum(axis=0) / whole
-        within = (
-            floored(inside, _LEAST_VARIANCE) if spreads else np.eye(d) * max(float(inside[0, 0]) / d, _LEAST_VARIANCE)
+        colour = np.linalg.inv(matrix)
+        scales = np.sqrt((colour**2).sum(axis=1))
+        colour, units = colour / scales[:, None], np.outer(scales, scales)
+        ends = np.array(found.ends or (1.0,))
+        wider, shape = ends / ends[0], (-1, len(ends))
+        counts, sums, seconds = np.array(found.counts), np.array(found.sums) @ colour.T, np.array(found.seconds)
+        if seconds.shape[1] == len(center):
+            seconds = colour @ seconds @ colour.T
+        missing = 1 - (counts.sum() + 2 * found.sds[0] * np.sqrt(len(counts))) / all_rows.rows
+        whole = Whole(
+            all_rows.covariance / units,
+            all_rows.noise / units,
+            all_rows.errors / units,
+            all_rows.mean_noise / scales,
+            max(0.0, float(missing)),
         )
-        trace = float(np.trace(seconds, axis1=1, axis2=2) @ n) / whole
-        doubt = 3 * found.sds[2] * np.sqrt(len(n) * (d if spreads else 1)) / whole
-        clipped = max(0.0, 1 - (trace + doubt) / d)
-        deviations = np.sqrt((colour**2).sum(axis=1))
-        return cls(counts, n, y, seconds, within, center, colour, deviations, found.sds, widening, clipped)
+        reading = Reading(
+            counts.reshape(shape),
+            sums.reshape(*shape, len(center)),
+            seconds.reshape(*shape, *seconds.shape[1:]),
+            found.sds[0],
+            found.sds[1] * wider,
+            found.sds[2] * wider**2,
+            colour @ colour.T,
+            ends,
+            whole,
+        )
+        means = reading.means()
+        inside = within(reading.second, means.values, means.noise, reading.share)
+        apart = means.values**2 / (1 + means.noise**2)
+        heavy = _heavy(np.minimum(all_rows.fourth / scales**4, reading.fourth), apart, inside, reading.share)
+        return cls(reading, inside, heavy, center, scales, all_rows.widening)
 
-    def means(self) -> tuple[Drawn, tuple[np.ndarray, np.ndarray]]:
-        """Return shrunk means of columns, in sds of all rows, and the sampling and privacy parts of their errors."""
-        values = self.y @ self.colour.T / self.deviations
-        own = np.diag(self.colour @ self.within @ self.colour.T) / self.deviations**2
-        sampling = self.widening * np.sqrt(own / self.n[:, None])
-        privacy = np.hypot(self.sds[1] / self.n[:, None], values * (self.sds[0] / self.n)[:, None])
-        drawn = drawn_together(values, sampling**2 + privacy**2)
-        return drawn, (drawn.own * sampling, drawn.own * privacy)
+    @property
+    def _unsure(self) -> np.ndarray:
+        """Relative sds (K,) of numbers of rows."""
+        rows = self.reading.rows
+        return np.asarray(np.hypot(rows.noise, rows.lost) / self.reading.n)
 
-    def covariances(self, means: Drawn, doubt: float) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-        """Return covariances (K, d, d) in the table's units, errors by sampling, privacy and shrinkage, own weights."""
-        d = len(self.center)
-        moved = means.values * self.deviations @ np.linalg.inv(self.colour).T
-        own = np.square(self.sds[1] / self.n) + self.widening**2 * np.trace(self.within) / d / self.n
-        unsure = means.own.mean(axis=1) * own
-        # E[w w'] minus the square of the mean, with the variance of its error
-        squares = np.einsum("gi,gj->gij", moved, moved) + unsure[:, None, None] * np.eye(d)
-        spreads = self.seconds - squares
-        share = self.n / self.n.sum()
-        inside = np.eye(d) - np.einsum("g,gij->ij", share, squares)  # all rows have the covariance I
-        doubt = doubt + float(share**2 @ (2 * unsure * (moved**2).mean(axis=1) + 2 * unsure**2))
-        average, entries = self.within, d * (d + 1) / 2
-        squared = float((average**2).sum())
-        variances = self.widening**2 * (float(np.trace(average)) ** 2 + squared) / self.n
-        variances = (
-            variances + entries * (self.sds[2] / self.n) ** 2 + squared * (self.sds[0] / self.n) ** 2
-        ) / entries
-        drawn = drawn_together(_flat(spreads), variances[:, None], True, (_flat(inside[None])[0], doubt))
-        least = _LEAST_VARIANCE * float(np.linalg.eigvalsh(average)[0])
-        values = np.array([floored(matrix, least) for matrix in _unflat(drawn.values, d)])
-        covariances = np.array([self.colour @ matrix @ self.colour.T for matrix in values])
-        return covariances, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
+    def means(self) -> _Shrunk:
+        """Shrink means of columns."""
+        own = self.reading.means()
+        n = self.reading.n[:, None]
+        sampling = self.widening * np.sqrt(np.diag(self.inside) / n)
+        privacy = np.hypot(own.noise, own.values * self._unsure[:, None])
+        common = np.square(own.common).mean(axis=0)
+        drawn = drawn_together(own.values, sampling**2 + privacy**2 + own.lost**2, privacy**2, common)
+        parts = [drawn.own * sampling, drawn.own * privacy, drawn.error, drawn.own * own.lost]
+        return _Shrunk(drawn.values, drawn, sampling, parts)
 
-    def _covariance_errors(self, spreads: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
-        """Compute errors of entries in the table's units, with a between-group variance for each entry."""
-        entries = np.einsum("ai,gij,bj->gab", self.colour, spreads, self.colour)
-        typical = self.colour @ self.within @ self.colour.T
-        variances = np.outer(np.diag(typical), np.diag(typical)) + typical**2
-        n = self.n[:, None, None]
-        sampling = self.widening * np.sqrt(variances / n)
-        noise = np.sqrt(entry_variances(self.colour @ self.colour.T, self.sds[2] ** 2, self.sds[2] ** 2))
-        privacy = np.hypot(noise / n, typical * self.sds[0] / n)
-        shape, weight = entries.shape, own[:, :, None]
-        flat = entries.reshape(len(n), -1), (sampling**2 + privacy**2).reshape(len(n), -1)
-        drawn = drawn_together(*flat)
-        apart = (drawn.error / np.maximum(1 - drawn.own, 1e-12)).reshape(shape)
-        return [weight * sampling, weight * privacy, (1 - weight) * apart]
+    def with_own_spreads(self, means: _Shrunk, covariances: np.ndarray) -> _Shrunk:
+        """Give means the sampling errors of their own groups' variances, and not of the average."""
+        own = np.diagonal(covariances, axis1=1, axis2=2)
+        sampling = self.widening * np.sqrt(own / self.reading.n[:, None])
+        return replace(means, alone=sampling, parts=[means.drawn.own * sampling, *means.parts[1:]])
+
+    def covariances(self, means: _Shrunk) -> _Shrunk:
+        """Shrink covariances (K, d, d), entry by entry."""
+        seen, n = self.reading.second_moments(), self.reading.n[:, None, None]
+        # E[m m'] of a mean that is known with an error
+        weights, noise = np.sqrt(means.drawn.own), np.square(self.reading.means().noise).mean(axis=1)[:, None, None]
+        unsure = self.widening**2 * self.inside / n + noise * self.reading.gram
+        unsure = np.einsum("gi,gij,gj->gij", weights, unsure, weights)
+        squares = np.einsum("gi,gj->gij", means.values, means.values) + unsure
+        values, share = seen.values - squares, self.reading.share
+        known = self.reading.whole.covariance - np.einsum("g,gij->ij", share, squares)
+        diagonal = np.diagonal(unsure, axis1=1, axis2=2)
+        lengths = means.values**2
+        doubt = np.square(self.reading.whole.errors) + self.reading.whole.missing**2
+        doubt = doubt + np.einsum("g,gi,gj->ij", share**2, lengths + diagonal, diagonal)
+        sampling = self._sampling(np.broadcast_to(self.inside, values.shape))
+        privacy = np.hypot(seen.noise, self.inside * self._unsure[:, None, None])
+        errors = sampling**2 + privacy**2 + seen.lost**2
+        common = np.square(seen.common).mean(axis=0)[None]
+        parts = _flat(errors), _flat(privacy**2), _flat(common)[0], (_flat(known[None])[0], _flat(doubt[None])[0])
+        drawn = drawn_together(_flat(values), *parts, alike=True)
+        d = len(self.inside)
+        weight, apart = _unflat(drawn.own, d), _unflat(drawn.error, d)
+        least = LEAST_VARIANCE * float(np.linalg.eigvalsh(self.inside)[0])
+        found = np.array([floored(matrix, least) for matrix in _unflat(drawn.values, d)])
+        alone = self._sampling(found)
+        return _Shrunk(found, drawn, alone, [weight * alone, weight * privacy, apart, weight * seen.lost])
+
+    def _sampling(self, covariances: np.ndarray) -> np.ndarray:
+        """Compute sampling errors (K, d, d) of covariances of groups, from fourth moments as all rows have them.
+
+        A column whose variance is larger in a group has longer rows there, or more long ones: of both, the one that
+        makes the fourth moment larger.
+        """
+        own = np.diagonal(covariances, axis1=1, axis2=2)
+        heavy = self.heavy * np.maximum(np.diag(self.inside) / own, 1.0)
+        ratio = np.sqrt((heavy - 1) / 2)
+        squares = np.einsum("gi,gj->gij", own, own)
+        factor = np.einsum("gi,gj->gij", ratio, ratio)
+        # short tails reduce the error of a product of two columns only as far as the columns are the same
+        shared = covariances**2 / squares
+        factor = np.where(factor < 1, 1 + shared * (factor - 1), factor)
+        found = np.sqrt((squares + covariances**2) * factor / self.reading.n[:, None, None])
+        return np.asarray(self.widening * found)
+
+
+def _heavy(fourth: np.ndarray, apart: np.ndarray, inside: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Compute the fourth moments of columns inside groups, over their squared variances, (d,), from those of all rows.
+
+    For z = m + e, with m the mean of the group: E z^4 = E e^4 + 6 E m^2 e^2 + E m^4, but for the skewness of e.
+
+    Args:
+        fourth: of all rows, about their middle.
+        apart: (K, d) squared means of groups.
+        inside: (d, d) average covariance inside groups.
+        share: (K,) shares of the groups in the rows.
+    """
+    own = np.diag(inside)
+    least = np.clip(fourth / (own + share @ apart) ** 2, _FLATTEST, _GAUSSIAN)
+    return np.asarray(np.maximum((fourth - 6 * (share @ apart) * own - share @ apart**2) / own**2, least))
 
 
 def _flat(matrices: np.ndarray) -> np.ndarray:
-    """List the entries on and above the diagonal of symmetric matrices, scaled to keep the Frobenius norm."""
+    """List the entries on and above the diagonal of symmetric matrices."""
     rows, columns = np.triu_indices(matrices.shape[1])
-    return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2)))
+    return np.asarray(matrices[:, rows, columns])
 
 
 def _unflat(entries: np.ndarray, d: int) -> np.ndarray:
     rows, columns = np.triu_indices(d)
     found = np.zeros((len(entries), d, d))
-    found[:, rows, columns] = found[:, columns, rows] = entries / np.where(rows == columns, 1.0, np.sqrt(2))
+    found[:, rows, columns] = found[:, columns, rows] = entries
     return found

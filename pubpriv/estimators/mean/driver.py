@@ -106,14 +106,14 @@ def estimate_mean(
     if learnt and method != NO_PUBLIC:
         check_two_step(method)
 
-    def whole(given: BudgetLike | None) -> tuple[MeanEstimate, np.ndarray]:
+    def whole(given: BudgetLike | None) -> tuple[MeanEstimate, np.ndarray, Mapping[str, Any]]:
         if learnt:
             learner = method if method == NO_PUBLIC else "learner"
             return _with_unknown_covariance(table, curator, given, force, runner, learner)
         rows, known, options = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
         options = replace(options, assumed=assumed)
         made = _with_known_covariance(rows, known, options, curator, method, given, force, runner)
-        return made, known.covariance
+        return made, known.covariance, _known_exactly(known.covariance, curator.size)
 
     if curator.groups is None:
         return whole(budget)[0]
@@ -222,8 +222,8 @@ def check_learnt(covariance: Any) -> None:
 
 def _with_unknown_covariance(
     rows: PublicTable, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner, method: str
-) -> tuple[MeanEstimate, np.ndarray]:
-    """Learn mean and covariance, and return the mean and, next to it, the covariance (d, d)."""
+) -> tuple[MeanEstimate, np.ndarray, Mapping[str, Any]]:
+    """Learn mean and covariance, and return the mean and, next to it, the covariance (d, d) and its errors."""
     from pubpriv.estimators.gaussian.driver import whole_gaussian
 
     both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner, of_mean=True)
@@ -242,7 +242,14 @@ def _with_unknown_covariance(
         findings=findings,
         noise=both.noise,
     )
-    return mean, both.covariance
+    return mean, both.covariance, both.standard_errors["covariance"]
+
+
+def _known_exactly(covariance: np.ndarray, size: Size) -> Mapping[str, Any]:
+    """Give a covariance that is known the errors of Gaussian rows, without noise."""
+    own = np.diag(covariance)
+    sampling = np.sqrt((np.outer(own, own) + covariance**2) / size.rows) * size.widening
+    return {"sampling": sampling, "privacy": np.zeros(covariance.shape)}
 
 
 _METHODS = dict(zip(MeanSettings.methods, (two_step, clip_and_noise, coinpress, hypotheses), strict=True))

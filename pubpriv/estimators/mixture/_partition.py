@@ -85,7 +85,7 @@ def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspac
     partition = _partition(scaling, groups, subspaces, seeds)
     k, ell = len(seeds.groups), len(seeds.centers[0])
     radius = clip_radius(ell, 1.3) * (1 + k / len(groups.points)) ** 0.5
-    frames = tuple(frame for cells in partition.inner for frame in cells.frames)
+    frames = tuple(frame for cells in partition.inner if isinstance(cells, Cells) for frame in cells.frames)
     answer = curator.release(Moments.priced(partition, frames, (radius,) * k, ask.price, MOMENT_SHARES), ask.label)
     seen = _Cells.of(answer, k)
     centers, variances = np.array(seeds.centers), np.array(seeds.variances)

@@ -20,7 +20,7 @@ def test_drawn_groups_are_nearer_than_their_own_numbers_and_than_the_mean(betwee
     errors = []
     for seed in range(10):
         true, seen, variances = world(between, seed=seed)
-        drawn = drawn_together(seen, variances)
+        drawn = drawn_together(seen, variances, variances)
         errors.append([np.mean((a - true) ** 2) for a in (drawn.values, seen, np.broadcast_to(2.0, true.shape))])
     own, raw, mean = np.sqrt(np.mean(errors, axis=0))
     assert own < 1.1 * min(raw, max(mean, 0.15 * raw))
@@ -32,7 +32,7 @@ def test_intervals_hold_what_they_are_of():
         inside = []
         for seed in range(10):
             true, seen, variances = world(between, groups=12, seed=seed)
-            drawn = drawn_together(seen, variances)
+            drawn = drawn_together(seen, variances, variances)
             sd = np.hypot(drawn.own * np.sqrt(variances), drawn.error)
             inside.append(np.abs(drawn.values - true) < 1.96 * sd)
         assert np.mean(inside) > 0.9
@@ -52,13 +52,13 @@ def test_one_odd_group_neither_drags_the_others_nor_is_dragged():
     """Forty groups alike, and one ten sds away."""
     _, seen, variances = world(0.05, entries=1)
     odd = np.vstack([seen, [[12.0]]])
-    drawn = drawn_together(odd, np.vstack([variances, [[0.5]]]))
+    drawn = drawn_together(odd, *[np.vstack([variances, [[0.5]]])] * 2)
     assert drawn.values[-1, 0] > 11
     assert abs(drawn.center[0] - 2.0) < 0.3
 
 
 def test_a_group_alone_is_as_it_was_released():
     """There is nothing to draw it to."""
-    drawn = drawn_together(np.array([[1.0, 2.0]]), np.array([[0.5, 0.5]]))
+    drawn = drawn_together(np.array([[1.0, 2.0]]), *[np.array([[0.5, 0.5]])] * 2)
     assert drawn.values.tolist() == [[1.0, 2.0]]
     assert drawn.error.tolist() == [[0.0, 0.0]]
