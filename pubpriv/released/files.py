@@ -158,7 +158,8 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "state": pa.string(),
     }
     where = *(estimate.provenance.get(name) for name in ("dataset", "release_id", "created")), estimate.target
-    rows = [(*where, *astuple(number)) for number in estimate.numbers()]
+    shown = len(columns) - len(where)
+    rows = [(*where, *astuple(number)[:shown]) for number in estimate.numbers()]
     arrays = [pa.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), columns.values(), strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(columns.items())))
 

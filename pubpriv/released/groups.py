@@ -1,7 +1,7 @@
 """Estimates of groups of rows in a release, in addition to those of all rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -24,6 +24,7 @@ class Group:
         parts: its numbers, as arrays, by quantity: `mean`, `covariance`, `weight`.
         errors: standard errors of each part, by source.
         own: weight of the group's own numbers in each part, against those of all groups; 1: only its own.
+        alone: standard errors that sampling would leave of the group's own numbers, by part; empty in older files.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Group:
     parts: Mapping[str, np.ndarray]
     errors: Mapping[str, Mapping[str, np.ndarray]]
     own: Mapping[str, float]
+    alone: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def borrowed(self) -> bool:
@@ -43,15 +45,18 @@ class Group:
         yield Number("rows", None, None, None, count, 0.0, sd, group=self.name)
         for quantity, values in self.parts.items():
             errors = [np.asarray(self.errors[quantity].get(source, np.zeros(values.shape))) for source in SOURCES]
+            alone = np.asarray(self.alone.get(quantity, np.zeros(values.shape)))
             if quantity == "weight":
                 for j, value in enumerate(values):
                     own = [float(error[j]) for error in errors]
-                    yield Number.at((quantity, j + 1, None, None), float(value), own, self.name)
+                    number = Number.at((quantity, j + 1, None, None), float(value), own, self.name)
+                    yield replace(number, alone=float(alone[j]))
                 continue
             for where in combinations_with_replacement(range(len(columns)), QUANTITIES[quantity]):
                 column, other = (*(columns[i] for i in where), None)[:2]
                 own = [float(error[where]) for error in errors]
-                yield Number.at((quantity, None, column, other), float(values[where]), own, self.name)
+                number = Number.at((quantity, None, column, other), float(values[where]), own, self.name)
+                yield replace(number, alone=float(alone[where]))
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class Groups:
             for quantity, values in group.parts.items():
                 square = quantity != "weight" and values.shape != (len(columns),) * QUANTITIES[quantity]
                 all_ = [values, *group.errors.get(quantity, {}).values()]
+                all_ += [group.alone[quantity]] * (quantity in group.alone)
                 if square or len(all_) < 3 or any(a.shape != values.shape or not np.isfinite(a).all() for a in all_):
                     yield f"the {quantity} of group {group.name} should be finite numbers, each with its errors"
 
@@ -105,6 +111,7 @@ def _group_to_json(group: Group) -> dict[str, Any]:
             for quantity, parts in group.errors.items()
         },
         "own_weight": dict(group.own),
+        **({"sampling_alone": {part: sds.tolist() for part, sds in group.alone.items()}} if group.alone else {}),
         "mostly_borrowed": group.borrowed,
     }
 
@@ -120,4 +127,5 @@ def _group_from_json(data: Mapping[str, Any]) -> Group:
         {quantity: np.array(data[quantity], dtype=float) for quantity in errors},
         errors,
         {quantity: float(weight) for quantity, weight in data["own_weight"].items()},
+        {quantity: np.array(sds, dtype=float) for quantity, sds in data.get("sampling_alone", {}).items()},
     )

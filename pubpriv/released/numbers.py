@@ -58,6 +58,8 @@ class Number:
         shrinkage: possible effect of moving a group's number towards all groups, as a standard error; 0 elsewhere.
         group: group of rows; None: all rows.
         state: what the number is worth; None in files of older versions, which do not say.
+        alone: standard error that sampling would leave of a group's number by itself; 0: it is not known, or all of
+            the number is the group's own.
     """
 
     quantity: str
@@ -71,6 +73,7 @@ class Number:
     shrinkage: float = 0.0
     group: str | None = None
     state: State | None = None
+    alone: float = 0.0
 
     @classmethod
     def at(cls, place: _Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
@@ -97,7 +100,12 @@ class Number:
     @property
     def wide(self) -> bool:
         """Whether it is much less certain than without privacy."""
-        return self.error > _WIDE * self.sampling
+        return self.error > _WIDE * self.unavoidable
+
+    @property
+    def unavoidable(self) -> float:
+        """The standard error without privacy."""
+        return max(self.sampling, self.alone)
 
     @property
     def is_variance(self) -> bool:

@@ -101,7 +101,7 @@ def why(estimate: Estimate, name: str) -> Why:
     number = _named(estimate, name)
     squared = number.error**2
     shares = {source: getattr(number, source) ** 2 / squared if squared else 0.0 for source in SOURCES}
-    wider = number.error / number.sampling if number.sampling else None
+    wider = number.error / number.unavoidable if number.unavoidable else None
     findings = tuple(finding for finding in estimate.findings or () if finding.concerns(number))
     hidden = could_hide(estimate, number)
     return Why(number, shares, wider, findings, hidden, tuple(_remedies(estimate, number, shares, findings)))
@@ -126,8 +126,8 @@ def _remedies(
 ) -> list[str]:
     """List what would make the interval narrower or the number good, from findings and from the error's parts."""
     told = [finding.remedy for finding in findings if finding.remedy]
-    if shares["privacy"] > _LITTLE and number.sampling:
-        times = (number.privacy / number.sampling) ** 2 / (_AS_GOOD**2 - 1)
+    if shares["privacy"] > _LITTLE and number.unavoidable:
+        times = (number.privacy / number.unavoidable) ** 2 / (_AS_GOOD**2 - 1)
         if times > 1:
             told.append(
                 f"{ceil(times)} times the budget (in rho), or {ceil(times)} times the rows, would bring the noise's "

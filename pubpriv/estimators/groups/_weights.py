@@ -46,6 +46,7 @@ class _ShrunkWeights:
     weights: Matrix
     errors: tuple[Matrix, ...]
     own: Matrix
+    alone: Matrix = ()
 
 
 @step(title="cells of the mixture")
@@ -93,6 +94,7 @@ def tell_weights(found: _GroupCounts, mixture: Mixture, cells: Cells, widening: 
         weights=row_tuples(weights),
         errors=(row_tuples(drawn.own * sampling), row_tuples(drawn.own * privacy), row_tuples(drawn.error)),
         own=row_tuples(drawn.own),
+        alone=row_tuples(sampling),
     )
 
 

@@ -98,6 +98,7 @@ def estimate_group_weights(
             {"weight": np.array(shares.weights[i])},
             {"weight": _errors(shares.errors, i, np.zeros(len(shares.weights[i])))},
             {"weight": float(np.mean(shares.own[i]))},
+            {"weight": np.array(shares.alone[i])} if shares.alone else {},
         )
         for i, name in enumerate(begun.by.values)
     )
@@ -176,13 +177,15 @@ def _released(by: ByCategory, shrunk: ShrunkGroups, deviations: np.ndarray) -> G
         parts = {"mean": np.array(shrunk.means[i])}
         errors = {"mean": _errors(shrunk.mean_errors, i, shrunk.clipped * deviations)}
         own = {"mean": float(np.mean(shrunk.mean_own[i]))}
+        alone = {"mean": np.array(shrunk.alone[i])} if shrunk.alone else {}
         if shrunk.covariances:
             spread = np.array(shrunk.covariances[i])
             parts["covariance"] = spread
             lost = shrunk.clipped * np.sqrt(np.outer(np.diag(spread), np.diag(spread)))
             errors["covariance"] = _errors(shrunk.covariance_errors, i, lost)
             own["covariance"] = shrunk.covariance_own[i]
-        each.append(Group(name, (shrunk.rows[i], shrunk.rows_sd), parts, errors, own))
+            alone |= {"covariance": np.array(shrunk.covariances_alone[i])} if shrunk.covariances_alone else {}
+        each.append(Group(name, (shrunk.rows[i], shrunk.rows_sd), parts, errors, own, alone))
     return Groups(by.column, tuple(each))
 
 
