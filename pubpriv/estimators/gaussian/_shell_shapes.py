@@ -193,7 +193,22 @@ def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, axes: 
     kept_off, risk_off = _kept(across, d * (d - 1) / 2, sd, most)
     values, vectors = np.linalg.eigh(made + kept_off * across)
     made = _with_diagonal((vectors * np.maximum(values, 0.0)) @ vectors.T, wanted)
-    return Leant(axes.T @ made @ axes, np.where(clear, 1.0, risk_on), risk_off, kept_off**2)
+    risks = np.where(clear, 1.0, np.maximum(risk_on, _left_out((1 - kept_on) * along, sd, known)))
+    return Leant(axes.T @ made @ axes, risks, risk_off, kept_off**2)
+
+
+def _left_out(removed: np.ndarray, sd: float, known: np.ndarray) -> np.ndarray:
+    """Bound the squared errors (d,) of columns of which shrinking may have removed what is no noise, over the noise's.
+
+    Stein's mean over all columns is no measure where the noise exceeds all that a column has so far: a size of some sds
+    is removed there, and all of it may be the column's own.
+
+    Args:
+        removed: (d,) from the sizes of columns.
+        sd: noise sd of each.
+        known: (d,) second moments along the columns, up to this shell.
+    """
+    return np.asarray(np.where(known < sd, (removed / sd) ** 2, 0.0))
 
 
 def _with_diagonal(second: np.ndarray, sizes: np.ndarray) -> np.ndarray:

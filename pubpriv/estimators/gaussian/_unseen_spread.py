@@ -25,6 +25,10 @@ from pubpriv.released.numbers import Z95
 _END = 0.975
 """The end of a 95% interval."""
 
+_SEVERAL = 2.0
+"""Rows of one size are seen if they are five sds of the noise; of sizes that differ by a factor of 2.5, as those of
+most columns that are mostly zero, twice as many are."""
+
 
 def with_unseen_spreads(
     table: Table, layout: Layout, scales: tuple[Scale, ...], public: PublicTable, records: float
@@ -50,7 +54,8 @@ def with_unseen_spreads(
         ends = np.abs(bounds[at] - center[at])
         bounded = bool(np.isfinite(ends).all()) and column.weights[at] == 1 and np.count_nonzero(column.weights) == 1
         size = float(ends.max()) if bounded else float(off.max())
-        share = min(_most(int((off > 0).sum()), len(off)), scale.hidden / records)
+        hidden = scale.hidden * (1.0 if bounded else _SEVERAL)
+        share = min(_most(int((off > 0).sum()), len(off)), hidden / records)
         means[at], squares[at] = share * size / Z95, share * size**2 / Z95
         (known if size > 0 else unknown).append(layout.columns[at])
     if not table.faint:
