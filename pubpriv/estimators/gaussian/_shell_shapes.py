@@ -201,14 +201,14 @@ def _left_out(removed: np.ndarray, sd: float, known: np.ndarray) -> np.ndarray:
     """Bound the squared errors (d,) of columns of which shrinking may have removed what is no noise, over the noise's.
 
     Stein's mean over all columns is no measure where the noise exceeds all that a column has so far: a size of some sds
-    is removed there, and all of it may be the column's own.
+    is removed there, and all of it may be the column's own. (What is below the expected is noise.)
 
     Args:
         removed: (d,) from the sizes of columns.
         sd: noise sd of each.
         known: (d,) second moments along the columns, up to this shell.
     """
-    return np.asarray(np.where(known < sd, (removed / sd) ** 2, 0.0))
+    return np.asarray(np.where(known < sd, np.maximum(removed / sd, 0.0) ** 2, 0.0))
 
 
 def _with_diagonal(second: np.ndarray, sizes: np.ndarray) -> np.ndarray:
