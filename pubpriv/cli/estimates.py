@@ -34,7 +34,7 @@ def show(estimate: "Estimate") -> None:
         _show_ladder(estimate.diagnostics.get("ladder", []))
     out(f"verdict: {estimate.verdict}")
     if estimate.groups is not None:
-        _show_groups(estimate.groups, estimate.columns)
+        _show_groups(estimate.groups, estimate.columns, estimate.counted_in_groups)
     for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
     for hint in estimate.diagnostics.get("hints", []):
@@ -79,8 +79,8 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
     table("released components: mean ± standard error (sd)", ["", "weight", *columns], rows)
 
 
-def _show_groups(groups: "Groups", columns: "Sequence[str]") -> None:
-    """Show a row for each group: its number of rows, its means, and whether it is mostly that of all groups."""
+def _show_groups(groups: "Groups", columns: "Sequence[str]", counted: str) -> None:
+    """Show a row for each group: its number of rows or persons, its means, and whether it is mostly that of all."""
     rows = []
     for group in groups.each:
         numbers = [number for number in group.numbers(columns) if number.quantity in ("mean", "weight")]
@@ -89,8 +89,8 @@ def _show_groups(groups: "Groups", columns: "Sequence[str]") -> None:
         rows.append([group.name, f"{count:.0f} ±{sd:.1g}", *cells, "yes" if group.borrowed else ""])
     heads = columns if "mean" in groups.each[0].parts else [f"component {j + 1}" for j in range(len(numbers))]
     what = "mean" if "mean" in groups.each[0].parts else "weight"
-    title = f"groups by {groups.by}: rows, and {what} ± standard error (the model file has all)"
-    table(title, ["", "rows", *heads, "mostly that of all groups"], rows)
+    title = f"groups by {groups.by}: {counted}, and {what} ± standard error (the model file has all)"
+    table(title, ["", counted, *heads, "mostly that of all groups"], rows)
 
 
 def _heads(sources: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ question; see section 5 of `docs/privacy.md`.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,13 @@ from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
-from pubpriv.released.findings import DOUBTFUL, Finding
+from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
+
+_CLEARLY = 2.5
+"""Two targets differ if their difference is this many of its sds: with less, one column in some twenty is named that
+does not."""
+
+_TARGETS = {"rows": "rows as they are", "persons": "persons each counted once"}
 
 _UNEVEN = 0.05
 """Share of what persons count for above which all numbers are doubtful; see `uneven`."""
@@ -134,7 +140,34 @@ def left_out(size: Size, whole: float, sd: float) -> tuple[str, ...]:
     return (f"about {about} of the private rows have a missing or infinite value and are left out",)
 
 
-def uneven(size: Size) -> tuple[Finding, ...]:
+def of_persons(size: Size) -> tuple[Finding, ...]:
+    """Find what makes the mean of persons another than is asked for: how their rows count, and which are whole."""
+    return *_uneven(size), *_two_targets(size)
+
+
+def _two_targets(size: Size) -> Iterator[Finding]:
+    """Tell what `auto` chose, and where the two means differ that may be meant: of rows as they are, and of persons."""
+    learnt = size.learnt
+    if learnt is None:
+        return
+    counted = "each person once" if size.most == 1 else f"{size.most} rows of a person in full"
+    text = f"auto counts {counted}, and with that {learnt.kept:.0%} of all rows"
+    remedy = "say what is meant: --rows-per-person 1 for persons, or as many as they have for rows as they are"
+    yield Finding("auto-rows", (), NOTE, text, {"kept": learnt.kept}, remedy=remedy)
+    for name, targets in learnt.targets().items():
+        clear = {what: each for what, each in targets.items() if abs(each["difference"]) > _CLEARLY * each["sd"] > 0}
+        if not clear:
+            continue
+        told = [
+            f"of {_TARGETS[what]} it is about {each['difference']:+.3g} (\u00b1{each['sd']:.1g}) from that"
+            for what, each in clear.items()
+        ]
+        text = f"persons with many rows differ from others: the mean is that of the rows that count; {', '.join(told)}"
+        figures = {f"{what}_{part}": value for what, each in clear.items() for part, value in each.items()}
+        yield Finding("two-targets", (name,), NOTE, text, figures, ("mean",))
+
+
+def _uneven(size: Size) -> tuple[Finding, ...]:
     """Find that persons count for so unlike shares of themselves that their mean may be another than is asked for.
 
     A person counts by the share of their rows that are whole. Where a twentieth is left out, and those who lack it

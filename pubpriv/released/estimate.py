@@ -127,6 +127,11 @@ class Estimate(Shown):
         )
 
     @property
+    def counted_in_groups(self) -> str:
+        """What counts of groups count: `rows`, or `persons`, each by the share of their rows that lie in the group."""
+        return "persons" if self.provenance.get("rows_per_person") == 1 else "rows"
+
+    @property
     def _uneven(self) -> bool:
         """Whether persons clearly have rows that are left out, by the released numbers of persons and of their rows."""
         persons, rows = (self.provenance[name] for name in ("persons", "counted_rows"))

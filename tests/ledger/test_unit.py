@@ -250,3 +250,31 @@ def test_a_question_of_rows_that_stands_in_the_ledger_is_not_asked(visits):
         curator._unit.check_stored(Counts.priced(Everything(), Fraction(1)))
     with pytest.raises(TypeError):
         curator._source(Counts.priced(Everything(), Fraction(1)))
+
+
+def test_auto_tells_both_means_that_may_be_meant():
+    """Of rows as they are, and of persons each counted once: both hold, and are notes where they differ."""
+    generator = np.random.default_rng(3)
+    sizes = np.tile([1, 2, 4, 8, 16, 30], 700)
+    persons, level = np.repeat(np.arange(len(sizes)), sizes), generator.normal(size=len(sizes))
+    rows = (level + 0.5 * np.log(sizes))[persons] + generator.normal(size=len(persons))
+    other = generator.normal(5.0, 2.0, size=len(persons))
+    rows = np.column_stack([rows, other])
+    own = sizes[persons]
+    true = {"rows": rows.mean(axis=0), "persons": (rows / own[:, None]).sum(axis=0) / len(sizes)}
+    curator = Curator.simulation(rows, "zcdp:0.1", 2, persons=persons, rows_per_person="auto")
+    estimate = pp.estimate_mean(pp.PublicTable.open(rows[::900], ["x0", "x1"]), curator)
+    told = estimate.provenance["auto"]
+    assert estimate.provenance["rows_per_person"] > 1
+    for number in estimate.numbers():
+        at = 0 if number.column == "x0" else 1
+        for target, found in told[number.column].items():
+            error = np.hypot(found["sd"], number.error)
+            assert abs(number.value + found["difference"] - true[target][at]) < 3 * error, (target, number.column)
+    assert told["x0"]["persons"]["difference"] < -0.2
+    notes = {(finding.code, finding.columns) for finding in estimate.findings if finding.severity == "note"}
+    assert {("auto-rows", ()), ("two-targets", ("x0",))} <= notes
+    assert ("two-targets", ("x1",)) not in notes
+    assert any("persons each counted once it is about -" in line for line in estimate.diagnostics["warnings"])
+    given = Curator.simulation(rows, "zcdp:0.1", 2, persons=persons, rows_per_person=4)
+    assert "auto" not in pp.estimate_mean(pp.PublicTable.open(rows[::900], ["x0", "x1"]), given).provenance

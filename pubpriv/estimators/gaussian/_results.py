@@ -28,7 +28,7 @@ from pubpriv.common.confidence import SURELY
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.errors import NoAnswer
-from pubpriv.estimators._whole_rows import WholeRows, left_out, uneven
+from pubpriv.estimators._whole_rows import WholeRows, left_out, of_persons
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian._learner import LEFT_OUT, Fitted, Measured
 from pubpriv.estimators.gaussian._odd_rows import CLEAR, OddRows
@@ -183,7 +183,7 @@ def of_run(enough: bool, settled: bool, size: Size) -> tuple[Finding, ...]:
     if not enough:
         text = "too few private rows for this budget: the estimate may be noise"
         findings.append(Finding("few-rows", (), DOUBTFUL, text, remedy="more rows, fewer columns or a larger budget"))
-    return *findings, *uneven(size)
+    return *findings, *of_persons(size)
 
 
 def _odd_rows(odd: OddRows, share: float, many: bool) -> tuple[Finding, ...]:

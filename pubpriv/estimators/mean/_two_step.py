@@ -15,7 +15,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import count_whole_rows, left_out, uneven
+from pubpriv.estimators._whole_rows import count_whole_rows, left_out, of_persons
 from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean._any_law import as_released
 from pubpriv.estimators.mean._clip import choose_clip
@@ -79,7 +79,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "could_hide": {"rows": found.unseen, "beyond": radius},
     }
     of_run = (_NONE,) if found.none else () if counted.feasible else (_LITTLE,)
-    findings = *of_run, *uneven(curator.size), *result.findings
+    findings = *of_run, *of_persons(curator.size), *result.findings
     notes = left_out(curator.size, whole_rows.rows, whole_rows.sd)
     return replace(result, findings=findings, diagnostics=facts | result.diagnostics, notes=notes)
 

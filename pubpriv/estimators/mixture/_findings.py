@@ -1,6 +1,6 @@
 """What a run concludes of its mixture, which stands or falls as a whole: its doubts are of all numbers."""
 
-from pubpriv.estimators._whole_rows import uneven
+from pubpriv.estimators._whole_rows import of_persons
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._coverage import Coverage
 from pubpriv.estimators.mixture._misfit import Fit
@@ -50,7 +50,7 @@ def findings_of(
         text = "the private records support no better model than that of the public rows, which is released"
         found.append(_doubt("public-model", text, "more private rows, or a larger budget"))
     found += [_doubt("last-round", *_split(text)) for text in verdict.warnings]
-    return *found, *uneven(size)
+    return *found, *of_persons(size)
 
 
 def _split(warning: str) -> tuple[str, str]:

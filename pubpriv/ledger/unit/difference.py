@@ -8,6 +8,7 @@ ours; nothing is proven about it. It is paid for like any question.
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions import ClippedSums, PerPerson
 from pubpriv.data.regions import Everything
-from pubpriv.ledger.unit.size import TRIED, Differences, Sizes
+from pubpriv.ledger.unit.size import TRIED, Differences, Learnt, Sizes
 from pubpriv.privacy.budgets import Purse
 
 ONCE, MANY = "person/mean-once", "person/mean-many"
@@ -69,13 +70,47 @@ def differences(sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, n
         questions: the two questions.
         sums: released sums, (d,) each.
     """
-    rows = {label: sizes.counted(question.most) for label, question in questions.items()}
-    noise = {label: float(question.noise()["sum"].flat[0]) / rows[label] for label, question in questions.items()}
-    off = sums[MANY] / rows[MANY] - sums[ONCE] / rows[ONCE]
-    by_chance = noise[MANY] ** 2 + noise[ONCE] ** 2 + 1 / sizes.effective(questions[MANY].most)
-    counted = (rows[MANY] - rows[ONCE]) / sizes.counted()
+    off, by_chance, counted = _seen(sizes, questions, sums)
     variances = by_chance + (_POSSIBLE * counted) ** 2
     chances = -off.size * np.log(variances) / 2 - float((off**2).sum()) / variances / 2
     chances[0] += math.log(len(_POSSIBLE) - 1)
     chances = np.exp(chances - chances.max())
     return tuple(zip(_POSSIBLE.tolist(), (chances / chances.sum()).tolist(), strict=True))
+
+
+def learnt(
+    sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np.ndarray], most: int, columns: tuple[str, ...]
+) -> Learnt:
+    """Tell by how much the two targets of a run differ that counts `most` rows of a person.
+
+    The rows that are not counted in full are taken to differ from the others as those do that only one question counts.
+
+    Args:
+        sizes: released sizes.
+        questions: the two questions.
+        sums: released sums, (d,) each.
+        most: L.
+        columns: names of the columns.
+    """
+    off, by_chance, counted = _seen(sizes, questions, sums)
+    asked: Any = questions[ONCE].inner
+    scales = 1 / np.diag(asked.frames[0].dense()[1]) / counted
+    everything = sizes.counted()
+    return Learnt(
+        columns,
+        tuple((off * scales).tolist()),
+        tuple((math.sqrt(by_chance) * np.abs(scales)).tolist()),
+        sizes.counted(most) / everything,
+        sizes.counted(1) / everything,
+    )
+
+
+def _seen(
+    sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np.ndarray]
+) -> tuple[np.ndarray, float, float]:
+    """Compute the distance of the two means, (d,) in sds, its variance by chance, and which share of rows makes it."""
+    rows = {label: sizes.counted(question.most) for label, question in questions.items()}
+    noise = {label: float(question.noise()["sum"].flat[0]) / rows[label] for label, question in questions.items()}
+    off = sums[MANY] / rows[MANY] - sums[ONCE] / rows[ONCE]
+    by_chance = noise[MANY] ** 2 + noise[ONCE] ** 2 + 1 / sizes.effective(questions[MANY].most)
+    return off, by_chance, (rows[MANY] - rows[ONCE]) / sizes.counted()

@@ -39,6 +39,34 @@ _SLOPE, _FEWEST, _ROOM = 10.0, 150.0, 1.2
 
 
 @dataclass(frozen=True)
+class Learnt:
+    """What `auto` learnt of two targets: rows as they are, and the mean in which each person counts once.
+
+    Attributes:
+        columns: names of the columns.
+        apart: by how much the rows that the run does not count in full differ from those that it does, by column, in
+            the data's units, and the sd of that.
+        sds: sds of these differences.
+        kept: share of all rows that count.
+        once: share of all rows that would count if each person counted once.
+    """
+
+    columns: tuple[str, ...]
+    apart: tuple[float, ...]
+    sds: tuple[float, ...]
+    kept: float
+    once: float
+
+    def targets(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Give the means of both targets minus the released ones, with their sds, by column."""
+        off = {"rows": 1 - self.kept, "persons": self.once - self.kept}
+        return {
+            name: {target: {"difference": part * apart, "sd": abs(part) * sd} for target, part in off.items()}
+            for name, apart, sd in zip(self.columns, self.apart, self.sds, strict=True)
+        }
+
+
+@dataclass(frozen=True)
 class Size:
     """Number of rows that questions count.
 
@@ -50,6 +78,7 @@ class Size:
         most: L; None if the unit is a row.
         period: period of the rows; None: all rows.
         all_rows: lower bound of what `rows` would be if no cell were missing, and the sd of its noise; None: unknown.
+        learnt: what `auto` learnt; None: it asked nothing, or L was given.
     """
 
     rows: int
@@ -59,6 +88,7 @@ class Size:
     most: int | None = None
     period: str | None = None
     all_rows: tuple[float, float] | None = None
+    learnt: Learnt | None = None
 
     @property
     def deficit(self) -> tuple[float, float]:
@@ -127,6 +157,7 @@ class Size:
             "counted_rows": {"estimate": self.rows, "sd": self.sd},
             "rows_per_person": self.most,
             "target": "each person counts once" if self.most == 1 else f"each row, and {self.most} of a person at most",
+            **({} if self.learnt is None else {"auto": self.learnt.targets()}),
         }
 
 

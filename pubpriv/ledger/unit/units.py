@@ -26,7 +26,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.ledger.questions import question_of
 from pubpriv.ledger.unit import difference as differing
-from pubpriv.ledger.unit.size import UNASKED, Differences, Size, Sizes, effective_rows, grain_for
+from pubpriv.ledger.unit.size import UNASKED, Differences, Learnt, Size, Sizes, effective_rows, grain_for
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.runs import Run
@@ -283,6 +283,18 @@ class PersonUnit:
         sums = {label: answer.values["sum"] for label, answer in answers.items()}
         return auto_rows(sizes, d, purse, differing.differences(sizes, questions, sums))
 
+    def _learnt(self, bins: tuple[float, ...], sd: float, most: int) -> Learnt | None:
+        """What `auto` learnt from its two questions, if it asked them."""
+        questions, sums = dict[str, Any](), dict[str, np.ndarray]()
+        for label in differing.SHARES:
+            stands = self._run.find(label)
+            if stands is not None and stands.answer is not None:
+                questions[label] = whole(question_of(stands, label))
+                sums[label] = _values(questions[label], stands.answer)["sum"]
+        if not bins or len(sums) < len(differing.SHARES):
+            return None
+        return differing.learnt(Sizes(bins, sd), questions, sums, most, tuple(self._table.column_names))
+
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """((persons, sd of the noise), persons by bin); two counts of all persons are averaged by their noise."""
         stands = self._run.find(_SIZES)
@@ -307,7 +319,7 @@ class PersonUnit:
             sd, most = float(question.noise()["count"][0]), without_law(question).most
             effective = effective_rows(rows, persons[0], bins, most)
             every = persons if most == 1 else Sizes(bins, persons[1]).all_rows(most) if bins else None
-            size = Size(rows, sd, effective, persons, most, all_rows=every)
+            size = Size(rows, sd, effective, persons, most, all_rows=every, learnt=self._learnt(bins, persons[1], most))
             self._known = size, grain_for(rows + 8 * sd)
         return self._known
 

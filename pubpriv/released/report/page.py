@@ -218,7 +218,8 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
 def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
     """Groups of rows: a picture, and a table of each column or of the weights."""
     of = [[n for n in group.numbers(estimate.columns) if n.quantity in ("mean", "weight")] for group in groups.each]
-    heads = ["group", "rows", *(n.column or f"component {n.component}" for n in of[0]), "mostly that of all groups"]
+    counts = estimate.counted_in_groups
+    heads = ["group", counts, *(n.column or f"component {n.component}" for n in of[0]), "mostly that of all groups"]
     rows = [
         [
             group.name,
@@ -230,6 +231,8 @@ def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
     ]
     chart = group_panels(groups, estimate.columns[:_MOST_COLUMNS])
     caption = f"Each group by {groups.by}, moved towards all groups together, the more the larger its own noise is."
+    if counts == "persons":
+        caption += " A person counts in a group by the share of their rows that lie there."
     return {
         "by": groups.by,
         "charts": [figure(chart, caption)],
@@ -327,9 +330,16 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
 
 def _fact(value: Any) -> str:
     """Text of a fact of the provenance; for a released number also its noise."""
+    if isinstance(value, dict) and "estimate" not in value:
+        return "; ".join(f"{column}: {_of_targets(targets)}" for column, targets in value.items())
     if isinstance(value, dict):
         return f"about {value['estimate']:,} (noise of sd {value['sd']:.3g})"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _of_targets(targets: dict[str, dict[str, float]]) -> str:
+    """Write by how much the means of two targets differ from the released one."""
+    return ", ".join(f"{each['difference']:+.3g} (sd {each['sd']:.1g}) for {what}" for what, each in targets.items())
 
 
 def _origin(estimate: Estimate) -> dict[str, Any]:
@@ -342,6 +352,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
         "counted_rows": "rows that count (released)",
         "rows_per_person": "rows of a person that count in full",
         "target": "weighing",
+        "auto": "means of rows as they are, and of persons each counted once, from the released means",
         "n_public": "public rows",
         "public_sha256": "SHA-256 of the public rows",
         "chain_head": "ledger's chain at the release",

@@ -169,3 +169,57 @@ def test_a_mixture_has_weights_by_group():
     assert (group.groups, group.noise) == (None, None)
     assert {number.state for number in estimate.numbers() if number.quantity == "rows"} == {"good"}
     assert {number.group for number in estimate.numbers()} == {None, *BY.values}
+
+
+def registry(seed, n=12_000):
+    """(rows, groups, truth by group): a normal column, one of zeros but for some rows, and one with a far heap."""
+    generator = np.random.default_rng(seed)
+    whose = generator.choice(len(SIZES), n, p=SIZES / SIZES.sum())
+    some = generator.random(n) < 0.03 + 0.01 * whose
+    heap = generator.random(n) < 0.04 + 0.02 * (whose % 2)
+    rows = np.column_stack(
+        [
+            generator.normal(0.3 * whose, 1.0),
+            np.where(some, generator.normal(7.0, 1.0, n), 0.0),
+            np.where(heap, 0.0, generator.normal(7.4, 0.3, n)),
+        ]
+    )
+    truth = []
+    for g in range(len(SIZES)):
+        p, q = 0.03 + 0.01 * g, 0.04 + 0.02 * (g % 2)
+        means = np.array([0.3 * g, 7 * p, 7.4 * (1 - q)])
+        spreads = np.array([1.0, p * 50 - (7 * p) ** 2, (1 - q) * (7.4**2 + 0.09) - (7.4 * (1 - q)) ** 2])
+        truth.append((means, spreads))
+    return rows, np.array(BY.values, dtype=object)[whose], truth
+
+
+def test_groups_of_columns_of_zeros_and_heaps_are_covered_and_narrow():
+    """Sampling errors are those of such rows, and no column pays for what another lacks beyond the clip radius."""
+    means, spreads, wide = [], [], []
+    for seed in range(3):
+        rows, names, truth = registry(seed)
+        generator = np.random.default_rng(1000 + seed)
+        public = rows[generator.permutation(len(rows))[:60]]
+        estimate = pp.estimate_gaussian(public, simulated(rows, names, "zcdp:0.5", seed), force=True)
+        for group, (mean, spread) in zip(estimate.groups.each, truth, strict=True):
+            own = {part: np.sqrt(sum(each**2 for each in group.errors[part].values())) for part in group.parts}
+            means.append(np.abs(group.parts["mean"] - mean) / own["mean"])
+            variances = np.diag(group.parts["covariance"])
+            spreads.append(np.abs(variances - spread) / np.diag(own["covariance"]))
+            wide.append(own["mean"] / np.sqrt(spread / (names == group.name).sum()))
+    assert np.mean(np.array(means) < 1.96) > 0.9
+    assert np.mean(np.array(spreads) < 1.96) > 0.9
+    assert max(np.max(means), np.max(spreads)) < 6
+    assert np.median(wide, axis=0).max() < 3
+
+
+def test_a_number_that_is_mostly_borrowed_is_wide_only_by_what_its_own_rows_would_leave():
+    """It has hardly any sampling error, and may be surer than its own rows without privacy."""
+    private, names, _ = rows(0.05)
+    estimate = pp.estimate_gaussian(public(), simulated(private, names), force=True)
+    numbers = {number.name: number for number in estimate.numbers()}
+    small = numbers["mean:x0[f]"]
+    assert small.sampling < small.alone
+    assert (small.wide, small.state) == (small.error > 3 * small.alone, "wide" if small.wide else "good")
+    loaded = pp.GaussianEstimate.from_json(estimate.to_json())
+    assert [number.alone for number in loaded.numbers()] == [number.alone for number in estimate.numbers()]
