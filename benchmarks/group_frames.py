@@ -17,13 +17,16 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram
-from pubpriv.estimators.groups.plan import _GRAM_SHARES, radii_of
+from pubpriv.estimators.groups.plan import _GRAM_SHARES
 from pubpriv.estimators.groups.steps import group_frame
 from pubpriv.estimators.matrices import floored
 
 _SIZES = np.array([50_000, 20_000, 5_000, 1_000, 300, 50])
 _BY = ByCategory("group", tuple("abcdef"))
 _COLUMNS, _LARGE, _APART = 5, 5_000, (0.3, 1.0, 3.0)
+_RADIUS = _COLUMNS**0.5 + 2.5
+"""Clip radius of one region for each group: about one Gaussian row in a thousand lies further out."""
+
 _PRICE = Fraction(12, 100)
 """mu^2 of the groups' part, six tenths of rho 0.1."""
 
@@ -71,7 +74,7 @@ def _own(mean: np.ndarray, covariance: np.ndarray) -> Frame:
 
 def _asked(curator: Curator, label: str, frames: tuple[Frame, ...], price: Fraction) -> _Told:
     """Mean and covariance of each group, as the answer has them."""
-    radii = (radii_of(_COLUMNS)[1],) * len(frames)
+    radii = (_RADIUS,) * len(frames)
     answer = curator.release(LiftedGram.priced(_BY, frames, radii, price, _GRAM_SHARES), label)
     n = np.maximum(answer.values["count"], 2.0)
     sums, seconds = answer.values["sum"].reshape(len(n), -1), answer.values["moment"]

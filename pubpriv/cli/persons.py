@@ -14,6 +14,10 @@ _PANELS = named(
     *("auto_error", "ratio"),
 )
 
+_REGISTRY = named(
+    *("table", "unit", "number", "column", "held", "non_private", "furthest", "width", "all_held", "all_width")
+)
+
 
 def persons(
     splits: Annotated[int, typer.Option(min=1, help="Splits of people, or draws of each panel.")] = 6,
@@ -52,9 +56,22 @@ def groups(
     frames: Annotated[
         bool, typer.Option("--frames", help="What a second round in coordinates of each large group would change.")
     ] = False,
+    registry: Annotated[
+        bool, typer.Option("--registry", help="Columns of zeros, heaps and tails, several rows a person: coverage.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Gaussians by group, compared with each group's raw answer and with all rows together."""
+    if frames and registry:
+        raise InvalidInput("--frames and --registry are two measurements: give one of them")
+    if registry:
+        from benchmarks.registry import bench as of_registry
+
+        found = of_registry(runs, first_seed)
+        if not as_json:
+            tell_rows("95% intervals of groups, and widths over those of the rows", _REGISTRY, found["rows"])
+        tell(found, as_json)
+        return
     if frames:
         from benchmarks.group_frames import bench as of_frames
 
