@@ -55,7 +55,7 @@ def _drawn(task: tuple[str, int, float, int]) -> dict[str, np.ndarray]:
     law, generator = LAWS[name], np.random.default_rng([seed, n, 1])
     rows, public = law.sample(n, generator), law.sample(100, generator)
     curator = pp.Curator.simulation(rows[:, None], f"zcdp:{rho}", seed)
-    values = {"ours": pp.estimate_quantiles(public[:, None], curator, AT.tolist()).values[0]}
+    values = {"ours": pp.estimate_quantiles(public[:, None], curator, AT.tolist()).quantiles[0]}
     values["sample"] = np.sort(rows)[np.ceil(AT * n).astype(int) - 1]
     values |= {way: _of_opendp(rows, named, rho) for way, named in _candidates(name).items()}
     return {way: rank_errors(law, found) for way, found in values.items()}

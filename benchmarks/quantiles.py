@@ -123,7 +123,7 @@ def _drawn(task: tuple[str, int, float, int, float, int]) -> dict[str, Any]:
     ranks, reach = np.sort(rows), _Z * np.sqrt(AT * (1 - AT) * n)
     ends = np.clip([np.floor(AT * n - reach) - 1, np.ceil(AT * n + reach)], 0, n - 1).astype(int)
     return {
-        "ours": rank_errors(law, made.values[0]),
+        "ours": rank_errors(law, made.quantiles[0]),
         "sample": rank_errors(law, ranks[np.ceil(AT * n).astype(int) - 1]),
         "held": _held(law, *made.intervals[0].T),
         "held_by_sample": _held(law, *ranks[ends]),

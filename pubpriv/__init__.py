@@ -18,6 +18,7 @@ _HOMES = {
     "PrivateTable": "pubpriv.data.tables",
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
+    "QuantilesEstimate": "pubpriv.released.quantiles",
     "ZeroConcentratedDP": "pubpriv.privacy.budgets",
     "estimate_gaussian": "pubpriv.estimators.gaussian.driver",
     "estimate_mean": "pubpriv.estimators.mean.driver",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pubpriv.ledger import Ledger
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
     from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate, load
+    from pubpriv.released.quantiles import QuantilesEstimate
 
 __all__ = [
     "ApproximateDP",
@@ -52,6 +54,7 @@ __all__ = [
     "PrivateTable",
     "PublicTable",
     "PureDP",
+    "QuantilesEstimate",
     "ZeroConcentratedDP",
     "estimate_gaussian",
     "estimate_mean",

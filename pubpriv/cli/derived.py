@@ -65,9 +65,19 @@ def _read(setting: Setting, value: Any) -> Any:
     if setting.about.words:
         return _number_or_word(_option_of(setting), value, setting.about.words)
     if get_origin(setting.type) is tuple:
-        return tuple(split_names(str(value)))
+        return _listed(setting, split_names(str(value)))
     example = f"{_option_of(setting)} capital_gain=7000"
     return by_column(_option_of(setting), value, example) if _is_mapping(setting) else value
+
+
+def _listed(setting: Setting, texts: Sequence[str]) -> tuple[Any, ...]:
+    """Convert a list to the type of the setting's values."""
+    kind = get_args(setting.type)[0]
+    try:
+        return tuple(map(kind, texts))
+    except ValueError:
+        example = ",".join(map(str, setting.default))
+        raise InvalidInput(f"{_option_of(setting)} takes numbers with commas between them: {example}") from None
 
 
 def _number_or_word(option: str, given: str | int, words: tuple[str, ...]) -> int | str:
@@ -111,9 +121,10 @@ def _is_mapping(setting: Setting) -> bool:
 
 
 def _annotation(setting: Setting) -> Any:
-    default = "" if setting.default in (None, {}, ()) else f" [default: {setting.default}]"
+    shown = ",".join(map(str, setting.default)) if isinstance(setting.default, tuple) else setting.default
+    default = "" if setting.default in (None, {}, ()) else f" [default: {shown}]"
     kind = next(each for each in (*get_args(setting.type), setting.type) if isinstance(each, type))
-    kind = str if setting.about.words else kind
+    kind = str if setting.about.words or get_origin(setting.type) is tuple else kind
     text = f"{setting.about.help}.{default}"
     if kind is bool:
         text = f"{setting.about.help}."

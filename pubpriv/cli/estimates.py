@@ -27,7 +27,9 @@ def show(estimate: "Estimate") -> None:
         out(f"counted: {estimate.counted} {estimate.counted_as}")
     spent, charges = for_people(privacy["spent"]), len(privacy["charges"])
     out(f"spent: {spent} in {charges} charges, release {estimate.provenance['release_id']}")
-    if estimate.n_components is None:
+    if any(number.quantity == "quantile" for number in numbers):
+        _show_quantiles(numbers)
+    elif estimate.n_components is None:
         _show_columns(numbers)
     else:
         _show_components(numbers, estimate.columns)
@@ -66,6 +68,25 @@ def _show_columns(numbers: "Sequence[Number]") -> None:
     table(title, ["", what, *_heads(sources), "sd", *_heads(sources)], rows)
 
 
+def _show_quantiles(numbers: "Sequence[Number]") -> None:
+    """Show a row for each quantile and for each share, with its interval, which may be longer on one side."""
+    from pubpriv.released.numbers import of_quantity, sources_of
+
+    quantiles = of_quantity(numbers, "quantile")
+    rows, sources = [], sources_of(quantiles)
+    for number in quantiles:
+        low, high = number.interval
+        cells = f"{100 * (number.rank or 0):g}%", f"{number.value:.6g}", f"{low:.6g} to {high:.6g}"
+        rows.append([str(number.column), *cells, *_parts(number, sources)])
+    title = "released quantiles: so many of the rows lie at or below the value"
+    table(title, ["", "rows", "value", "95% interval", *_heads(sources)], rows)
+    shares = [
+        [str(number.column), str(number.level), f"{number.value:.3%}", "{:.3%} to {:.3%}".format(*number.interval)]
+        for number in of_quantity(numbers, "share")
+    ]
+    table("released shares of the rows", ["", "", "share", "95% interval"], shares)
+
+
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:
     """Show a row for each component: its weight, and the mean and standard deviation of each column."""
     from pubpriv.released.numbers import by_component, of_quantity
@@ -99,8 +120,11 @@ def _heads(sources: Sequence[str]) -> list[str]:
 
 def _cells(number: "Number", digits: str, sources: Sequence[str]) -> list[str]:
     """Write a number with its error, then the error's parts."""
-    parts = [f"±{getattr(number, source):.2g}" for source in sources]
-    return [f"{number.value:{digits}} ±{number.error:.2g}", *parts]
+    return [f"{number.value:{digits}} ±{number.error:.2g}", *_parts(number, sources)]
+
+
+def _parts(number: "Number", sources: Sequence[str]) -> list[str]:
+    return [f"±{getattr(number, source):.2g}" for source in sources]
 
 
 def _show_ladder(scored: "Sequence[Mapping[str, Any]]") -> None:

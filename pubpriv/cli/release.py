@@ -166,6 +166,8 @@ def _show_drift(drift: "Drift", every: bool) -> None:
 
 def _name(difference: "Difference") -> str:
     of = " and ".join(name for name in (difference.column, difference.other_column) if name is not None)
+    of += "" if difference.rank is None else f", {100 * difference.rank:g}%"
+    of += "" if difference.level is None else f" = {difference.level}"
     where = "" if difference.group is None else f"group {difference.group}: "
     where += "" if difference.component is None else f"component {difference.component}: "
     return f"{where}{difference.quantity}{f' of {of}' if of else ''}"

@@ -4,7 +4,8 @@ from pubpriv.estimators.estimator import Estimator
 from pubpriv.estimators.gaussian.declaration import GAUSSIAN
 from pubpriv.estimators.mean.declaration import MEAN
 from pubpriv.estimators.mixture.declaration import MIXTURE
+from pubpriv.estimators.quantiles.declaration import DESCRIBE, QUANTILES
 
-__all__ = ["ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "Estimator"]
+__all__ = ["DESCRIBE", "ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "QUANTILES", "Estimator"]
 
-ESTIMATORS: tuple[Estimator, ...] = (MEAN, GAUSSIAN, MIXTURE)
+ESTIMATORS: tuple[Estimator, ...] = (MEAN, GAUSSIAN, MIXTURE, QUANTILES, DESCRIBE)

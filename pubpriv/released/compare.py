@@ -17,6 +17,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Number, State, by_component, of_all, of_columns, of_quantity
+from pubpriv.released.quantiles import QuantilesEstimate
 
 _LEVEL = 0.05
 """Probability that any change is reported for two releases of one unchanged law."""
@@ -32,16 +33,17 @@ class Difference:
     """One number in two releases.
 
     Attributes:
-        quantity: weight, mean, sd (standard deviation of a column) or covariance.
+        quantity: weight, mean, sd (standard deviation of a column), covariance, quantile or share.
         column, other_column: columns of the data; None for a weight.
         component: component in the first release; None if there are no components.
         first, second: the number in each release.
         noise: standard deviation of the difference from privacy noise alone.
         error: standard deviation from noise, sampling and clipping.
-        noises, errors: the difference in these units.
+        noises, errors: the difference in these units; of a quantile, that of ranks in units of their errors.
         verdict: in words: noise alone explains it, or noise and sampling do, or it changed.
         group: group of rows; None: all rows.
         doubtful: the number is doubtful in either release, so that what differs may be an error that is not stated.
+        rank, level: of a quantile or a share; None for other quantities.
     """
 
     quantity: str
@@ -57,6 +59,8 @@ class Difference:
     verdict: str
     group: str | None = None
     doubtful: bool = False
+    rank: float | None = None
+    level: str | None = None
 
     @property
     def difference(self) -> float:
@@ -139,7 +143,7 @@ def compare(first: Estimate, second: Estimate) -> Drift:
     """Find the drift from one release to another.
 
     Args:
-        first: a mean, a Gaussian or a mixture.
+        first: a mean, a Gaussian, a mixture or quantiles.
         second: of the same kind, over the same columns.
 
     Raises:
@@ -153,10 +157,10 @@ def compare(first: Estimate, second: Estimate) -> Drift:
     only_second = _alone(second.n_components or 0, {pair.second for pair in pairs})
     one, other = _compared(first), _compared(second)
     matched: list[tuple[int | None, int | None]] = [(pair.first, pair.second) for pair in pairs] or [(None, None)]
-    found = [(i, a, b) for i, j in matched for a, b in zip(one[i], other[j], strict=True)]
+    found = [(i, a, b) for i, j in matched for a, b in _paired(one[i], other[j])]
     found += [(a.component, a, b) for a, b in _of_groups(first, second)]
     threshold = _threshold(len(found))
-    differences = tuple(_difference(component, a, b, threshold) for component, a, b in found)
+    differences = tuple(_difference(component, a, b, threshold, _ranks(first, second, a)) for component, a, b in found)
     notes = _notes(first, second, pairs)
     return Drift(first.kind, first.columns, threshold, differences, pairs, only_first, only_second, notes)
 
@@ -229,20 +233,35 @@ def _of_groups(first: Estimate, second: Estimate) -> list[tuple[Number, Number]]
     for group in first.groups.each:
         if group.name in others:
             one, other = (_without_variances(list(g.numbers(first.columns))) for g in (group, others[group.name]))
-            pairs = [(a, b) for a, b in zip(one, other, strict=True) if a.quantity != "weight"]
+            pairs = [(a, b) for a, b in _paired(one, other) if a.quantity != "weight"]
             found += pairs
     return found
 
 
-def _difference(component: int | None, a: Number, b: Number, threshold: float) -> Difference:
+def _paired(one: list[Number], other: list[Number]) -> list[tuple[Number, Number]]:
+    """Pair numbers of the same place; quantiles of one release need not have the ranks of the other."""
+    places = {number.place: number for number in other}
+    return [(number, places[number.place]) for number in one if number.place in places]
+
+
+def _ranks(first: Estimate, second: Estimate, number: Number) -> tuple[float, float] | None:
+    """Express the difference of a quantile in ranks, since values that many rows have differ by no small amounts."""
+    if not (isinstance(first, QuantilesEstimate) and isinstance(second, QuantilesEstimate)) or number.rank is None:
+        return None
+    return first.apart(second, str(number.column), number.rank)
+
+
+def _difference(
+    component: int | None, a: Number, b: Number, threshold: float, ranks: tuple[float, float] | None
+) -> Difference:
     apart = b.value - a.value
     noise = float(np.hypot(a.privacy, b.privacy))
     error = float(np.hypot(a.error, b.error))
-    noises, errors = _units(apart, noise), _units(apart, error)
+    noises, errors = ranks or (_units(apart, noise), _units(apart, error))
     verdict = _NOISE if abs(noises) <= threshold else _SAMPLING if abs(errors) <= threshold else _CHANGED
-    name = (a.quantity, a.column, a.other_column)
+    name = (a.quantity, a.column, a.other_column, component, a.value, b.value)
     doubtful = State.DOUBTFUL in (a.state, b.state)
-    return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict, a.group, doubtful)
+    return Difference(*name, noise, error, noises, errors, verdict, a.group, doubtful, a.rank, a.level)
 
 
 def _units(apart: float, sd: float) -> float:
@@ -263,6 +282,13 @@ def _groups_alone(*releases: Estimate) -> list[str]:
     names = [{group.name for group in release.groups.each} if release.groups else set() for release in releases]
     alone = ", ".join(sorted(names[0] ^ names[1]))
     return [f"groups that only one of the releases has are not compared: {alone}"] if alone else []
+
+
+def _numbers_alone(first: Estimate, second: Estimate) -> list[str]:
+    """Note about ranks and levels that only one release has."""
+    names = [{n.name for n in of_all(each.numbers()) if n.rank or n.level} for each in (first, second)]
+    alone = ", ".join(sorted(names[0] ^ names[1]))
+    return [f"numbers that only one of the releases has are not compared: {alone}"] if alone else []
 
 
 def _worth(which: str, estimate: Estimate) -> list[str]:
@@ -297,7 +323,7 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
             f"the first has {first.n_components} components and the second {second.n_components}: some have no "
             "counterpart, and numbers of the others move because rows are divided differently"
         )
-    notes += _groups_alone(first, second)
+    notes += [*_groups_alone(first, second), *_numbers_alone(first, second)]
     notes += [
         f"components {pair.first} and {pair.second} are {pair.distance:.1f} standard deviations apart: they may be "
         "different ones"

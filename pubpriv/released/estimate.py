@@ -190,9 +190,9 @@ class Estimate(Shown):
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
             given = errors if isinstance(errors, Mapping) else {}
             for source in SOURCES:
-                if (source in given or source not in OPTIONAL) and not _finite(given.get(source), shape):
+                if (source in given or source not in OPTIONAL) and not finite(given.get(source), shape):
                     yield f"the standard errors of {name} ({source}) are not there for every number"
-            if not _finite(values, shape):
+            if not finite(values, shape):
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
             elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
                 yield f"{name} should have no variance below zero"
@@ -399,8 +399,8 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
         raise
 
 
-def _finite(values: Any, shape: tuple[int, ...]) -> bool:
-    """Check for finite numbers of this shape."""
+def finite(values: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether these are finite numbers of this shape."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):

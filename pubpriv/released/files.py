@@ -130,13 +130,16 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
     |---|---|
     | `dataset`, `release_id`, `created` | the release |
     | `target` | `gaussian` or `moments`; null if there is only one possible target |
-    | `quantity` | `weight`, `mean` or `covariance`; for a group also `rows`, its number of rows |
+    | `quantity` | `weight`, `mean`, `covariance`, `quantile` or `share`; for a group also `rows`, its number of rows |
     | `component` | 1 to k; null if there are no components |
     | `column`, `other_column` | columns of the data; a covariance has both, a mean the first, a weight none |
     | `value` | the estimate, in the data's own units |
     | `error_sampling`, `error_privacy`, `error_clipping`, `error_shrinkage` | standard errors by source; 0 if unknown |
     | `group` | group of rows; null for all rows |
     | `state` | `good`, `wide` or `doubtful`; null if an older version made the release |
+    | `error_grid` | of a quantile: standard error from the unknown shape between two edges |
+    | `rank`, `level` | of a quantile or a share; null for other quantities |
+    | `low`, `high` | ends of the 95% interval of a quantile or a share; null: 1.96 standard errors on both sides |
     """
     import pyarrow as pa
 
@@ -156,6 +159,11 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "error_shrinkage": pa.float64(),
         "group": pa.string(),
         "state": pa.string(),
+        "error_grid": pa.float64(),
+        "rank": pa.float64(),
+        "level": pa.string(),
+        "low": pa.float64(),
+        "high": pa.float64(),
     }
     where = *(estimate.provenance.get(name) for name in ("dataset", "release_id", "created")), estimate.target
     shown = len(columns) - len(where)

@@ -18,7 +18,7 @@ DOUBTFUL, NOTE = "doubtful", "note"
 _MOST_NAMES = 6
 """Most columns that a sentence names."""
 
-_UNJUDGED = ("rows",)
+_UNJUDGED = ("rows", "share")
 """Quantities that are released as they were counted, with noise of a known law: they are good, whatever was found."""
 
 
@@ -34,6 +34,7 @@ class Finding:
         figures: the numbers in the text, by name.
         quantities: quantities that it is about: `mean`, `covariance`, `weight`; empty: all.
         remedy: what would help, a clause; empty if nothing is known to.
+        ranks: of the quantiles that it is about; empty: all.
     """
 
     code: str
@@ -43,10 +44,13 @@ class Finding:
     figures: Mapping[str, float] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
     remedy: str = ""
+    ranks: tuple[float, ...] = ()
 
     def concerns(self, number: Number) -> bool:
         """Tell whether it is about a number; a covariance is one of both its columns."""
         if self.quantities and number.quantity not in self.quantities:
+            return False
+        if self.ranks and number.rank not in self.ranks:
             return False
         return not self.columns or number.column in self.columns or number.other_column in self.columns
 
@@ -65,6 +69,7 @@ class Finding:
             "text": self.text,
             "figures": dict(self.figures),
             "remedy": self.remedy,
+            **({"ranks": list(self.ranks)} if self.ranks else {}),
         }
 
     @classmethod
@@ -78,8 +83,8 @@ class Finding:
         if data["severity"] not in (DOUBTFUL, NOTE) or not all(map(isfinite, figures.values())):
             raise ValueError("a finding is doubtful or a note, and its figures are finite")
         columns, quantities = (tuple(map(str, data[name])) for name in ("columns", "quantities"))
-        text, remedy = str(data["text"]), str(data["remedy"])
-        return cls(str(data["code"]), columns, str(data["severity"]), text, figures, quantities, remedy)
+        texts, ranks = (str(data["text"]), str(data["remedy"])), tuple(map(float, data.get("ranks", ())))
+        return cls(str(data["code"]), columns, str(data["severity"]), texts[0], figures, quantities, texts[1], ranks)
 
 
 def doubts(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -108,7 +113,7 @@ def _state_of(number: Number, against: Sequence[Finding]) -> State:
 
 
 def states_of_columns(columns: Sequence[str], numbers: Iterable[Number]) -> dict[str, State]:
-    """Give each column the worst state among its own numbers: means and variances, of all components.
+    """Give each column the worst state among its own numbers: means, variances and quantiles, of all components.
 
     Args:
         columns: all columns.

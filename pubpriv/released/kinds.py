@@ -1,4 +1,4 @@
-"""Kinds of released estimates: means, Gaussians and mixtures, and their model files."""
+"""Kinds of released estimates: means, Gaussians, mixtures and quantiles, and their model files."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import counted
+from pubpriv.released.quantiles import QuantilesEstimate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -261,12 +262,12 @@ class GaussianEstimate(_LawEstimate):
 
 
 KINDS: Mapping[str, type[Estimate]] = {
-    estimate.kind: estimate for estimate in (MeanEstimate, GaussianEstimate, MixtureEstimate)
+    estimate.kind: estimate for estimate in (MeanEstimate, GaussianEstimate, MixtureEstimate, QuantilesEstimate)
 }
 
 
 def load(path: str | os.PathLike[str]) -> Estimate:
-    """Read a model file: a `MeanEstimate`, `GaussianEstimate` or `MixtureEstimate`, by its kind.
+    """Read a model file: the estimate of its kind, such as a `MeanEstimate` or a `QuantilesEstimate`.
 
     Raises:
         InvalidInput: no such file, not a model, or one that a newer version wrote.

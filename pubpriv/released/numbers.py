@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import hypot, sqrt
+from typing import Any
 
-QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0}
-"""Quantities of released numbers, with the number of columns of each; `rows` is only for groups."""
+QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0, "quantile": 1, "share": 1}
+"""Quantities of released numbers, with the number of columns of each; `rows` is only for groups. A column has a
+quantile for each rank, and a share for each level."""
 
-SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
+SOURCES = ("sampling", "privacy", "clipping", "shrinkage", "grid")
 """Sources of standard errors; every release has the first two."""
 
 OPTIONAL = SOURCES[2:]
@@ -47,7 +49,7 @@ class Number:
     """A released number with its standard errors, in the data's own units.
 
     Attributes:
-        quantity: `weight`, `mean` or `covariance`; `sd` for the square root of a variance (`deviation`).
+        quantity: one of `QUANTITIES`; `sd` for the square root of a variance (`deviation`).
         component: 1 to k; None if there are no components.
         column: column of the data; None for a weight.
         other_column: the second column of a covariance, for a variance the same column again; else None.
@@ -60,6 +62,10 @@ class Number:
         state: what the number is worth; None in files of older versions, which do not say.
         alone: standard error that sampling would leave of a group's number by itself; 0: it is not known, or all of
             the number is the group's own.
+        grid: possible effect of the unknown shape between two edges, as a standard error; 0 elsewhere.
+        rank: of a quantile, as a share of the rows; None for other quantities.
+        level: of a share, a value of the column or `missing`; None for other quantities.
+        low, high: ends of its 95% interval; None: `Z95` standard errors on both sides.
     """
 
     quantity: str
@@ -74,28 +80,49 @@ class Number:
     group: str | None = None
     state: State | None = None
     alone: float = 0.0
+    grid: float = 0.0
+    rank: float | None = None
+    level: str | None = None
+    low: float | None = None
+    high: float | None = None
 
     @classmethod
     def at(cls, place: _Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
         """Make a number from its errors by source, in the order of `SOURCES`."""
-        sampling, privacy, clipping, shrinkage = errors
-        return cls(*place, value, sampling, privacy, clipping, shrinkage, group)
+        sampling, privacy, clipping, shrinkage, grid = errors
+        return cls(*place, value, sampling, privacy, clipping, shrinkage, group, grid=grid)
 
     @property
     def error(self) -> float:
         """The standard error from all sources together, which are independent."""
-        return hypot(self.sampling, self.privacy, self.clipping, self.shrinkage)
+        return hypot(*(getattr(self, source) for source in SOURCES))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Ends of its 95% interval."""
+        if self.low is None or self.high is None:
+            return self.value - Z95 * self.error, self.value + Z95 * self.error
+        return self.low, self.high
+
+    @property
+    def place(self) -> tuple[str, str | None, str | None, float | None, str | None]:
+        """What it is a number of, apart from component and group: quantity, columns, rank, level."""
+        return self.quantity, self.column, self.other_column, self.rank, self.level
 
     @property
     def name(self) -> str:
-        """Name by which a person asks for it: `mean:hours`, `variance:hours@2` of component 2, `weight@1[north]`."""
+        """Name by which a person asks for it.
+
+        `mean:hours`, `variance:hours@2` of component 2, `weight@1[north]`, `quantile:hours@0.5`, `share:hours@missing`.
+        """
         kind = "variance" if self.is_variance else self.quantity
         columns = [name for name in (self.column, self.other_column) if name is not None][
             : 1 if self.is_variance else 2
         ]
         of = f":{','.join(columns)}" if columns else ""
-        component = "" if self.component is None else f"@{self.component}"
-        return f"{kind}{of}{component}{'' if self.group is None else f'[{self.group}]'}"
+        which = next((each for each in (self.component, self.rank, self.level) if each is not None), None)
+        at = "" if which is None else f"@{which:g}" if isinstance(which, float) else f"@{which}"
+        return f"{kind}{of}{at}{'' if self.group is None else f'[{self.group}]'}"
 
     @property
     def wide(self) -> bool:
@@ -115,10 +142,9 @@ class Number:
     def deviation(self) -> "Number":
         """Convert a variance to an sd, with errors to first order; if the variance is zero, with their square roots."""
         sd = sqrt(self.value)
-        errors = self.sampling, self.privacy, self.clipping, self.shrinkage
-        sampling, privacy, clipping, shrinkage = (error / (2 * sd) if sd else sqrt(error) for error in errors)
-        deviation = replace(self, quantity="sd", other_column=None, value=sd)
-        return replace(deviation, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
+        own: dict[str, Any] = {source: getattr(self, source) for source in SOURCES}
+        own = {source: error / (2 * sd) if sd else sqrt(error) for source, error in own.items()}
+        return replace(self, quantity="sd", other_column=None, value=sd, **own)
 
 
 def counted(number: int, noun: str) -> str:

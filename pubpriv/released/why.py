@@ -12,7 +12,7 @@ from pubpriv.errors import InvalidInput, nearest
 from pubpriv.released.could_hide import CouldHide, could_hide
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.findings import Finding
-from pubpriv.released.numbers import SOURCES, Z95, Number, State
+from pubpriv.released.numbers import SOURCES, Number, State
 
 _LITTLE = 0.1
 """A part of the squared error below this share is not worth a remedy."""
@@ -25,6 +25,7 @@ _SOURCES = {
     "privacy": "noise that was added for privacy; its size is known exactly",
     "clipping": "what clipping may have cut off, or what may lie where nothing is measured",
     "shrinkage": "the group was moved towards all groups together",
+    "grid": "how rows lie between two edges is not known",
 }
 
 
@@ -51,12 +52,12 @@ class Why:
     @property
     def low(self) -> float:
         """Lower end of the 95% interval."""
-        return self.number.value - Z95 * self.number.error
+        return self.number.interval[0]
 
     @property
     def high(self) -> float:
         """Upper end of the 95% interval."""
-        return self.number.value + Z95 * self.number.error
+        return self.number.interval[1]
 
     @property
     def state(self) -> str:
@@ -93,7 +94,7 @@ def why(estimate: Estimate, name: str) -> Why:
     Args:
         estimate: a release.
         name: as `Number.name` writes it: `mean:hours`, `variance:hours`, `covariance:age,hours`, `mean:hours@2` of
-            component 2, `mean:hours[north]` of a group; `sd:hours` is taken as the variance.
+            component 2, `mean:hours[north]` of a group, `quantile:hours@0.5`; `sd:hours` is taken as the variance.
 
     Raises:
         InvalidInput: the release has no such number.

@@ -75,6 +75,42 @@ def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.
     return frame
 
 
+_QUANTILES = pa.DataFrameSchema(
+    {
+        "quantity": pa.Column(str, pa.Check.isin(["quantile", "share"])),
+        "column": pa.Column(str),
+        "rank": pa.Column(float, pa.Check.in_range(0, 1, include_min=False, include_max=False), nullable=True),
+        "level": pa.Column(str, nullable=True),
+        "value": pa.Column(float, FINITE),
+        "low": pa.Column(float, FINITE),
+        "high": pa.Column(float, FINITE),
+        "state": pa.Column(str, pa.Check.isin(list(State)), nullable=True),
+    },
+    checks=[
+        SOME_ROWS,
+        pa.Check(lambda t: (t["low"] <= t["value"]) & (t["value"] <= t["high"]), error="in its interval"),
+    ],
+    strict=True,
+    unique_column_names=True,
+)
+
+
+def quantiles_table(numbers: Sequence[Number]) -> pd.DataFrame:
+    """Make and check a table of quantiles and shares, with the ends of their intervals.
+
+    Args:
+        numbers: all numbers of a release of quantiles.
+
+    Raises:
+        InvalidInput: the table does not fit its schema; the text has the first failure, in one line.
+    """
+    names = [*_QUANTILES.columns]
+    frame = pd.DataFrame([[getattr(number, name) for name in names] for number in numbers], columns=names)
+    frame = frame.astype({"rank": float, "level": object, "state": object})
+    require(_QUANTILES, frame, "the released quantiles")
+    return frame
+
+
 def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]:
     errors = {
         f"error of {name} ({part})": [getattr(number, part) for number in numbers] for part in sources_of(numbers)

@@ -24,9 +24,10 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.files import public_rows_of, store_run
 from pubpriv.released.kinds import KINDS
 from pubpriv.released.numbers import State, of_all
+from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
-from pubpriv.schemas.released import estimates_table, released_table
+from pubpriv.schemas.released import estimates_table, quantiles_table, released_table
 from pubpriv.tasks._crossing import crossing
 from pubpriv.tasks.artifacts import Subject, shown
 from pubpriv.tasks.boundary import publishing_task
@@ -189,14 +190,17 @@ def _publish_statement(statement: Mapping[str, Any], subject: Subject, release_i
 
 
 def _publish_numbers(estimate: Estimate, subject: Subject) -> UUID:
-    """Show the released numbers: one row per component of a mixture, else one row per column, after a check.
+    """Show the released numbers after a check: one row per component, per quantile and share, or else per column.
 
     Raises:
         InvalidInput: weights that do not sum to one, a number that is not finite, a variance that is not positive.
     """
     several = estimate.n_components is not None
     numbers = of_all(estimate.numbers())
-    frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
+    if isinstance(estimate, QuantilesEstimate):
+        frame = quantiles_table(numbers)
+    else:
+        frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
     table = create_table_artifact(
         key=subject.key("components" if several else estimate.kind),
         description=f"Released {'mixture' if several else estimate.kind} of {subject.dataset}, release "

@@ -8,11 +8,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.cli_world import URL, fit_arguments
-from helpers.releases import UNSETTLED, clipped, gaussian_release, mean_release, mixture_release, simulated
+from helpers.releases import (
+    UNSETTLED,
+    clipped,
+    gaussian_release,
+    mean_release,
+    mixture_release,
+    quantiles_release,
+    simulated,
+)
 
 from pubpriv import load
 
-MAKERS = {"mean": mean_release, "gaussian": gaussian_release, "mixture": mixture_release}
+MAKERS = {
+    "mean": mean_release,
+    "gaussian": gaussian_release,
+    "mixture": mixture_release,
+    "quantiles": quantiles_release,
+}
 
 
 @pytest.fixture

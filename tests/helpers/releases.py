@@ -3,9 +3,15 @@
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.released.distributions.cells import CellNoise, KnownRows, Missing
+from pubpriv.released.distributions.distribution import Distribution
+from pubpriv.released.distributions.grain import Grain
+from pubpriv.released.distributions.public_column import PublicColumn
+from pubpriv.released.distributions.reading import read, share_missing, shares_of_heaps
 from pubpriv.released.findings import DOUBTFUL, Finding, doubts
 from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate
 from pubpriv.released.law import Mixture
+from pubpriv.released.quantiles import MISSING, LevelShare, QuantilesEstimate, errors_of
 
 GUARANTEE = {
     "kind": "zcdp",
@@ -118,6 +124,27 @@ def mixture_release(columns=("age", "cost"), means=None, weights=None, error=0.0
     }
     mixture = Mixture.of(weights, means, np.tile(np.eye(d), (k, 1, 1)))
     return MixtureEstimate(mixture=mixture, standard_errors=told, **common(columns, **changed))
+
+
+def quantiles_release(columns=("age", "cost"), at=(0.25, 0.5, 0.75), shift=0.0, sd=10.0, zeros=0.0, **changed):
+    """Quantiles of 1,000 rows of each column that lie evenly from 0 to 100, moved by `shift`, with noise of one sd."""
+    edges = np.sort(np.append(np.arange(10.0, 100.0, 10.0), [*[np.nextafter(0.0, -1.0), 0.0] * bool(zeros)])) + shift
+    below = (edges >= shift) * zeros * 1000 + np.clip(edges - shift, 0, None) * 10 * (1 - zeros)
+    ends = tuple(edges.tolist()), tuple(below.tolist())
+    noise = CellNoise((sd**2,) * len(edges), (0.0,) * len(edges), (sd**2,) * (len(edges) + 1), 0.0)
+    rows = KnownRows(*ends, 1000.0, noise, Missing(20.0, sd))
+    heaps = Grain(heaps=(0.0,) if zeros else ())
+    column = Distribution(PublicColumn(np.linspace(0.5, 99.5, 50) + shift, heaps), rows)
+    found = (read(column, at),) * len(columns)
+    shares = [(MISSING, share_missing(column, 1020.0)), *((f"{v:g}", s) for v, s in shares_of_heaps(column).items())]
+    return QuantilesEstimate(
+        at=at,
+        found=found,
+        shares=tuple(LevelShare(name, level, share) for name in columns for level, share in shares),
+        distributions=(column,) * len(columns),
+        standard_errors={"quantiles": errors_of(found)},
+        **common(columns, **changed),
+    )
 
 
 def simulated(estimate):

@@ -39,11 +39,16 @@ NUMBERS = pa.DataFrameSchema(
         r"^error_(sampling|privacy|clipping|shrinkage)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
         "group": pa.Column(str, nullable=True),
         "state": pa.Column(str, pa.Check.isin(["good", "wide", "doubtful"]), nullable=True),
+        "error_grid": pa.Column(float, [FINITE, pa.Check.ge(0)]),
+        "rank": pa.Column("float64", pa.Check.in_range(0, 1), nullable=True, coerce=True),
+        "level": pa.Column(str, nullable=True),
+        "low": pa.Column("float64", nullable=True, coerce=True),
+        "high": pa.Column("float64", nullable=True, coerce=True),
     },
     checks=SOME_ROWS,
     strict=True,
     ordered=True,
-    unique=["group", "quantity", "component", "column", "other_column"],
+    unique=["group", "quantity", "component", "column", "other_column", "rank", "level"],
     unique_column_names=True,
 )
 """Every released number as a row: what `<release id>.parquet` of the output tree holds for whoever reads it."""

@@ -18,6 +18,7 @@ ROWS = np.random.default_rng(5).standard_normal((2000, 2)) + 9.0 * (np.arange(20
 ESTIMATORS = {
     "mean": pp.estimate_mean,
     "gaussian": pp.estimate_gaussian,
+    "quantiles": pp.estimate_quantiles,
     "mixture": lambda public, curator: pp.estimate_mixture(public, curator, n_components=2),
 }
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pubpriv.estimators.quantiles._pooling import Pooled
-from pubpriv.estimators.quantiles._public import PublicColumn
+from pubpriv.released.distributions.distribution import Distribution
+from pubpriv.released.distributions.public_column import PublicColumn
 
 _INNER = 10
 """Cells of the first round within the public rows, if there are 30 of them."""
@@ -51,21 +51,20 @@ def first_edges(public: PublicColumn) -> np.ndarray:
     return public.grain.edges(np.clip(out, -1e307, 1e307))
 
 
-def next_edges(public: PublicColumn, known: Pooled, shares: Sequence[float], step: int) -> np.ndarray:
+def next_edges(column: Distribution, shares: Sequence[float], step: int) -> np.ndarray:
     """Return the edges of a later round.
 
     Args:
-        public: the column.
-        known: what was released of it.
+        column: what was released of it.
         shares: ranks that are wanted, as shares of the rows.
         step: 1 for the second round.
     """
-    edges: list[float] = []
+    public, known, edges = column.public, column.known, list[float]()
     last = step == len(_AROUND)
     for share in shares:
         rank = share * known.total
         sampling, noise = (known.total * share * (1 - share)) ** 0.5, known.sd_near(share, rank)
-        inside = INSIDE * distance_inside(public, known, rank)
+        inside = INSIDE * column.distance_inside(rank)
         width = float(np.hypot(noise, inside)) if last else float(np.hypot(np.hypot(noise, inside), sampling / 2))
         offsets = [-1.0, 1.0] if inside < 1.5 * noise else [-1.0, -0.33, 0.33, 1.0]
         if not last and sampling > _QUIET * noise:
@@ -73,21 +72,21 @@ def next_edges(public: PublicColumn, known: Pooled, shares: Sequence[float], ste
         ranks = [rank + each * _AROUND[step - 1] * width for each in offsets]
         if sampling > _QUIET * noise:
             ranks += [rank - _ENDS * sampling, rank + _ENDS * sampling]
-        edges += [value_at(public, known, each) for each in ranks]
+        edges += [column.value_at(each) for each in ranks]
         if last and public.grain.step:
-            value = value_at(public, known, rank)
+            value = column.value_at(rank)
             edges += [value - public.grain.step / 2 * 0.99, value + public.grain.step / 2 * 0.99]
     if not last:
-        edges += _cuts(public, known)
+        edges += _cuts(column)
     return public.grain.edges(np.array(edges))
 
 
-def _cuts(public: PublicColumn, known: Pooled) -> list[float]:
+def _cuts(column: Distribution) -> list[float]:
     """Edges that cut cells with many more rows than expected."""
+    public, known = column.public, column.known
     masses, total = known.masses, known.total
     expected = public.masses(np.array(known.edges)) * total
-    sd = np.sqrt(np.maximum(np.array(known.covariance).diagonal(), 0.0))
-    heavy = (masses > _HEAVY * total) & (masses > _SURPRISING * expected) & (masses > _SURE * sd)
+    heavy = (masses > _HEAVY * total) & (masses > _SURPRISING * expected) & (masses > _SURE * known.mass_sds)
     cuts: list[float] = []
     for cell in np.flatnonzero(heavy):
         low, high = known.borders(int(cell))
@@ -97,31 +96,11 @@ def _cuts(public: PublicColumn, known: Pooled) -> list[float]:
     return cuts
 
 
-def distance_inside(public: PublicColumn, known: Pooled, rank: float) -> float:
-    """Return how many rows lie between a rank and the nearer border of its cell, where the shape is not known."""
-    cell = known.cell(rank)
-    low, high = known.borders(cell)
-    if public.grain.is_heap(low, high):
-        return 0.0
-    listed = public.grain.values_between(max(low, -1e307), min(high, 1e307))
-    if listed is not None and len(listed) <= 1:
-        return 0.0
-    before, after = known.ranks(cell)
-    return max(min(rank - before, after - rank), 0.0)
-
-
-def moved(public: PublicColumn, known: Pooled) -> PublicColumn:
+def moved(column: Distribution) -> PublicColumn:
     """Return the public rows, moved and stretched so that their quartiles are the released ones."""
-    low, middle, high = (value_at(public, known, share * known.total) for share in _QUARTILES)
+    public = column.public
+    low, middle, high = (column.value_at(share * column.known.total) for share in _QUARTILES)
     own_low, own_middle, own_high = np.quantile(public.rows, _QUARTILES)
     stretch = (high - low) / (own_high - own_low) if own_high > own_low and high > low else 1.0
     rows = middle + stretch * (public.rows - own_middle)
     return PublicColumn(rows, public.grain) if np.isfinite(rows).all() else public
-
-
-def value_at(public: PublicColumn, known: Pooled, rank: float) -> float:
-    """Return the value at a rank."""
-    rank = min(max(rank, 0.0), known.total)
-    cell = known.cell(rank)
-    before, after = known.ranks(cell)
-    return public.value(*known.borders(cell), (rank - before) / max(after - before, 1e-12))

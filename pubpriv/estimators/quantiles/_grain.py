@@ -1,14 +1,10 @@
-"""Values that a column takes again and again: multiples of a step, and single values with many rows.
-
-Both are read off the public rows. They decide where edges of cells lie, and which values an answer may take.
-"""
-
-from dataclasses import dataclass
+"""What values a column takes again and again, as its public rows show."""
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
 from pubpriv.estimators._lattice import distinct, lattice
+from pubpriv.released.distributions.grain import Grain
+from pubpriv.released.distributions.public_column import PublicColumn
 
 _MOST_DISTINCT = 0.7
 """Share of different values beyond which multiples of a step are taken for rounding, not for the column's nature."""
@@ -20,64 +16,17 @@ rank, and a cell too many costs one more noisy count. At most 25 values have it.
 _FEWEST = 3
 """Public rows that a heap has at least: two equal rows are no rare chance among hundreds."""
 
-_FURTHEST = 1e9
-"""Steps from the origin beyond which edges are not moved to half steps, where floats no longer tell them apart."""
+
+def grain_of(column: np.ndarray) -> Grain:
+    """Find the grain of public rows (m,)."""
+    if len(distinct(column)) <= _MOST_DISTINCT * len(column):
+        step = lattice(column)
+        if step > 0:
+            return Grain(step, float(column.min()))
+    values, counts = np.unique(column, return_counts=True)
+    return Grain(heaps=tuple(values[counts >= max(_FEWEST, _HEAP * len(column))].tolist()))
 
 
-@public_value
-@dataclass(frozen=True)
-class Grain:
-    """What values a column takes.
-
-    Attributes:
-        step: distance of neighbouring values; 0: the column is continuous.
-        origin: one of the values, if there is a step.
-        heaps: values with many rows, if there is no step.
-    """
-
-    step: float = 0.0
-    origin: float = 0.0
-    heaps: tuple[float, ...] = ()
-
-    @classmethod
-    def of(cls, column: np.ndarray) -> "Grain":
-        """Find the grain of public rows (m,)."""
-        if len(distinct(column)) <= _MOST_DISTINCT * len(column):
-            step = lattice(column)
-            if step > 0:
-                return cls(step, float(column.min()))
-        values, counts = np.unique(column, return_counts=True)
-        return cls(heaps=tuple(values[counts >= max(_FEWEST, _HEAP * len(column))].tolist()))
-
-    def edges(self, edges: np.ndarray) -> np.ndarray:
-        """Sort edges and move them between values; give heaps among them cells of their own.
-
-        Returns:
-            Finite edges, rising.
-        """
-        edges = edges[np.isfinite(edges)]
-        if self.step:
-            with np.errstate(over="ignore"):
-                steps = (edges - self.origin) / self.step
-                between = self.origin + self.step * (np.floor(steps) + 0.5)
-            edges = np.where(np.abs(steps) < _FURTHEST, between, edges)
-        heaps = np.array([heap for heap in self.heaps if edges.min() <= heap <= edges.max()])
-        return np.unique(np.concatenate([edges, heaps, np.nextafter(heaps, -np.inf)]))
-
-    def is_heap(self, low: float, high: float) -> bool:
-        """Return whether the cell (low, high] has one value, which is a heap."""
-        return high in self.heaps and low == np.nextafter(high, -np.inf)
-
-    def values_between(self, low: float, high: float) -> np.ndarray | None:
-        """Return all values in (low, high] of a column with a step, unless they are too many to tell apart."""
-        if not self.step or high - low >= _MOST_LISTED * self.step:
-            return None
-        with np.errstate(over="ignore"):
-            first, last = np.floor((np.array([low, high]) - self.origin) / self.step)
-        if not max(abs(first), abs(last)) < _FURTHEST:
-            return None
-        return np.asarray(self.origin + self.step * np.arange(first + 1, last + 1))
-
-
-_MOST_LISTED = 5000
-"""Values of a cell that are told apart; in a wider one they are as good as continuous."""
+def public_column(column: np.ndarray) -> PublicColumn:
+    """Sort public rows (m,), and look for their grain."""
+    return PublicColumn(np.sort(column), grain_of(column))

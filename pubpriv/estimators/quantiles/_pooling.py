@@ -7,12 +7,12 @@ the report, the intervals and the forecast share.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from pubpriv.common.confidence import SURELY
-from pubpriv.data.codec import Matrix, public_value, row_tuples
+from pubpriv.data.codec import public_value
+from pubpriv.released.distributions.cells import CellNoise, KnownRows, Missing
 
 _TRUST = 0.5
 """Least sd of the prior of a cell's mass, in units of that mass and of `_EVEN` of an even share. Smaller ones would
@@ -44,87 +44,12 @@ class CellCounts:
     sd: float
 
 
-@public_value
-@dataclass(frozen=True)
-class Missing:
-    """Records whose cell is missing or infinite.
-
-    Attributes:
-        rows: their number, with the noise in it, so perhaps below 0.
-        sd: of the noise.
-    """
-
-    rows: float
-    sd: float
-
-
-@public_value
-@dataclass(frozen=True)
-class Pooled:
-    """A column's distribution.
-
-    Attributes:
-        edges: all edges, rising (k,).
-        below: rows at or below each, rising, between 0 and `total`.
-        total: rows that have the column.
-        covariance: of the noise in the masses of all cells (k + 1, k + 1).
-        missing: records that lack it.
-    """
-
-    edges: tuple[float, ...]
-    below: tuple[float, ...]
-    total: float
-    covariance: Matrix
-    missing: Missing
-
-    @cached_property
-    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.array(self.edges), np.concatenate([[0.0], self.below, [self.total]])
-
-    def cell(self, rank: float) -> int:
-        """Return the number of the cell in which a rank lies."""
-        return int(np.searchsorted(self._arrays[1][1:-1], rank, side="left"))
-
-    def borders(self, cell: int) -> tuple[float, float]:
-        """Return the edges of a cell; infinite ones at the ends."""
-        edges = self._arrays[0]
-        return (edges[cell - 1] if cell else -np.inf), (edges[cell] if cell < len(edges) else np.inf)
-
-    def ranks(self, cell: int) -> tuple[float, float]:
-        """Return the numbers of rows below a cell and up to its upper edge."""
-        below = self._arrays[1]
-        return float(below[cell]), float(below[cell + 1])
-
-    @cached_property
-    def masses(self) -> np.ndarray:
-        """Rows of each cell, (k + 1,), none negative."""
-        return np.diff(self._arrays[1])
-
-    @cached_property
-    def _variances(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Give variances of rows below each edge (k,), their covariances with all rows (k,), and that of all rows."""
-        among = np.cumsum(np.array(self.covariance), axis=0)  # of the rows below each edge with each mass
-        below = np.cumsum(among, axis=1)[:-1, :-1].diagonal()
-        return below, among[:-1].sum(axis=1), float(among[-1].sum())
-
-    def rank_sds(self, share: float) -> np.ndarray:
-        """Return the sds (k,) of the noise in the rows below each edge, less `share` of all rows."""
-        below, with_all, of_all = self._variances
-        variance = below - 2 * share * with_all + share**2 * of_all
-        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
-
-    def sd_near(self, share: float, rank: float) -> float:
-        """Return the smaller of those sds at the two edges beside a rank."""
-        sds, cell = self.rank_sds(share), self.cell(rank)
-        return float(sds[max(cell - 1, 0) : cell + 1].min())
-
-
 def pooled(
     rounds: Sequence[CellCounts],
     records: float,
     prior: Callable[[np.ndarray], np.ndarray],
     records_sd: float = 0.0,
-) -> Pooled:
+) -> KnownRows:
     """Pool the counts of a column.
 
     Args:
@@ -154,7 +79,8 @@ def pooled(
     total = float(np.clip(masses[:-1].sum(), 1.0, records + SURELY * records_sd))
     below = np.clip(isotonic_regression(np.cumsum(masses[:-2])), 0.0, total)
     missing = Missing(float(masses[-1]), float(np.sqrt(max(covariance[-1, -1], 0.0))))
-    return Pooled(tuple(edges.tolist()), tuple(below.tolist()), total, row_tuples(covariance[:-1, :-1]), missing)
+    noise_in_cells = CellNoise.of(covariance[:-1, :-1])
+    return KnownRows(tuple(edges.tolist()), tuple(below.tolist()), total, noise_in_cells, missing)
 
 
 def vagueness(rounds: Sequence[CellCounts], records: float, prior: Callable[[np.ndarray], np.ndarray]) -> float:

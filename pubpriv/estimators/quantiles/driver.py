@@ -2,10 +2,10 @@
 
 Public rows make the cells of the first round, and released counts those of the others, which close in on the ranks that
 are wanted. All rounds together are one estimate of each column's distribution (`_pooling`), of which quantiles are read
-with intervals (`_reading`). A heap or a step that the public rows show is given exactly.
+with intervals (`pubpriv.released.distributions.reading`). A heap or a step that the public rows show is given exactly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,24 +17,22 @@ from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.public_rows import public_rows
-from pubpriv.estimators.quantiles._column import Column
+from pubpriv.estimators.quantiles._column import located
 from pubpriv.estimators.quantiles._edges import first_edges, next_edges
+from pubpriv.estimators.quantiles._findings import findings_on, left_out
+from pubpriv.estimators.quantiles._grain import public_column
 from pubpriv.estimators.quantiles._pooling import CellCounts
-from pubpriv.estimators.quantiles._public import PublicColumn
-from pubpriv.estimators.quantiles._reading import read
-from pubpriv.estimators.quantiles._warnings import flaws, notes
-from pubpriv.estimators.quantiles.plan import (
-    FEWEST_PUBLIC,
-    QuantilesPlan,
-    cells_question,
-    check_ranks,
-    check_shares,
-)
-from pubpriv.estimators.quantiles.released import Quantiles
+from pubpriv.estimators.quantiles.plan import QuantilesPlan, cells_question, check_public, held, wanted
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike
-from pubpriv.released.estimate import provenance_of
+from pubpriv.released.distributions.distribution import Distribution
+from pubpriv.released.distributions.public_column import PublicColumn
+from pubpriv.released.distributions.reading import read, share_missing, shares_of_heaps
+from pubpriv.released.estimate import method_name, provenance_of
+from pubpriv.released.findings import doubts
+from pubpriv.released.histograms import public_part
+from pubpriv.released.quantiles import MISSING, LevelShare, QuantilesEstimate, errors_of
 
 Edges = tuple[tuple[float, ...], ...]
 """Edges of the cells of each column."""
@@ -46,23 +44,25 @@ Rounds = tuple[tuple[CellCounts, ...], ...]
 def estimate_quantiles(
     public: Any,
     curator: Curator,
-    at: Sequence[float] = (0.1, 0.25, 0.5, 0.75, 0.9),
+    at: Sequence[float] | None = (0.1, 0.25, 0.5, 0.75, 0.9),
     *,
     budget: BudgetLike | None = None,
     runner: Runner = plain,
-) -> Quantiles:
+) -> QuantilesEstimate:
     """Estimate quantiles of all columns, with the share of missing cells of each.
 
     Args:
         public: at least 8 public rows of the same kind, 30 are good: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
-        at: ranks, rising, each as a share of the rows that have a number in the column.
+        at: ranks, rising, each as a share of the rows that have a number in the column; None: the nine of a
+            description, from 0.01 to 0.99, without those that noise would drown.
         budget: what this estimate may spend, in the run's kind, or as text (`zcdp:0.1`); None: all that is left.
         runner: runs the steps.
 
     Returns:
-        Quantiles in the units of the columns, with 95% intervals, and each column's distribution. `converged` is False
-        if the private rows are so unlike the public ones that a quantile is mostly a guess.
+        Quantiles in the units of the columns, with 95% intervals, the shares of missing cells and of values with many
+        rows, and each column's distribution. `converged` is False if the private rows are so unlike the public ones
+        that a quantile is mostly a guess.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read; the first also if noise would drown a
@@ -79,25 +79,23 @@ def estimate_quantiles(
         >>> import numpy as np, pubpriv as pp
         >>> rows = np.random.default_rng(1).lognormal(10, 1, (4000, 1))
         >>> found = pp.estimate_quantiles(rows[:50], pp.Curator.simulation(rows, "zcdp:0.5", seed=2))
-        >>> found.values.shape, found.converged
+        >>> found.quantiles.shape, found.converged
         ((1, 5), True)
     """
     check_arguments(public, curator)
-    shares = check_shares(at)
+    asked = wanted(at)
     if curator.groups is not None:
         raise InvalidInput("quantiles are of all rows together: open the table without by=")
-    table = public_rows(public, curator.columns, "quantiles", one_law=False)
-    if len(table.rows) < FEWEST_PUBLIC:
-        raise InvalidInput(f"quantiles need {FEWEST_PUBLIC} public rows, which make the first cells, and 30 are good")
-    configuration = {"at": list(shares), "columns": list(curator.columns)}
+    table = check_public(public_rows(public, curator.columns, "quantiles", one_law=False))
+    configuration = {"at": list(asked), "columns": list(curator.columns), **({"some": True} if at is None else {})}
     purse = curator.begin("quantiles", configuration, table, budget)
     d = len(curator.columns)
     with refusing_by(curator.size):
-        check_ranks(shares, curator.n_rows, d, purse.rho)
+        shares = held(at, curator.n_rows, d, purse.rho)
     plan = QuantilesPlan.of(purse, d)
     curator.rehearse(plan.questions)
     rounds = _rounds(Execution(curator, "quantiles", runner), table, shares, plan)
-    return _released(table, curator, shares, rounds)
+    return _released(table, curator, asked, shares, rounds)
 
 
 def _rounds(run: Execution, table: PublicTable, shares: tuple[float, ...], plan: QuantilesPlan) -> Rounds:
@@ -112,11 +110,11 @@ def _rounds(run: Execution, table: PublicTable, shares: tuple[float, ...], plan:
 @step(title="edges of cells")
 def edges_of_round(table: PublicTable, size: Size, shares: tuple[float, ...], rounds: Rounds) -> Edges:
     """Choose the edges of the next round's cells, from public rows and released counts."""
-    public = [PublicColumn.of(column) for column in table.rows.T]
+    public = [public_column(column) for column in table.rows.T]
     if not rounds:
         return tuple(tuple(first_edges(each).tolist()) for each in public)
     columns = _columns(public, size, rounds)
-    return tuple(tuple(next_edges(each.public, each.known, shares, len(rounds)).tolist()) for each in columns)
+    return tuple(tuple(next_edges(each, shares, len(rounds)).tolist()) for each in columns)
 
 
 @step(title="counts of cells", private=True)
@@ -141,30 +139,50 @@ def _partitions(question: Any) -> Any:
     return question.partitions
 
 
-def _columns(public: Sequence[PublicColumn], size: Size, rounds: Rounds) -> list[Column]:
+def _columns(public: Sequence[PublicColumn], size: Size, rounds: Rounds) -> tuple[Distribution, ...]:
     """Pool what is known of each column. If the number of records was released, the counts alone say it."""
     sd = float(size.rows) if size.sd else 0.0
-    return [Column.of(each, own, size.rows, sd) for each, own in zip(public, zip(*rounds, strict=True), strict=True)]
+    pairs = zip(public, zip(*rounds, strict=True), strict=True)
+    return tuple(located(each, own, size.rows, sd) for each, own in pairs)
 
 
-def _released(table: PublicTable, curator: Curator, shares: tuple[float, ...], rounds: Rounds) -> Quantiles:
-    """Read quantiles off all counts."""
-    size, statement = curator.size, curator.statement()
-    public = [PublicColumn.of(column) for column in table.rows.T]
+def _released(
+    table: PublicTable, curator: Curator, asked: tuple[float, ...], shares: tuple[float, ...], rounds: Rounds
+) -> QuantilesEstimate:
+    """Read quantiles and shares off all counts."""
+    size, statement, records = curator.size, curator.statement(), float(curator.size.rows)
+    public = [public_column(column) for column in table.rows.T]
     columns = _columns(public, size, rounds)
-    found = [read(column, shares, size.widening) for column in columns]
+    found = tuple(read(column, shares, size.widening) for column in columns)
     facts = list(zip(curator.columns, found, columns, public, strict=True))
-    wrong = [flaw for name, own, column, rows in facts for flaw in flaws(name, own, column, rows)]
-    told = [note for name, own, column, rows in facts for note in notes(name, own, column, rows, size.rows)]
-    return Quantiles(
+    findings = (*(each for fact in facts for each in findings_on(*fact, records)), *left_out(asked, shares))
+    return QuantilesEstimate(
         columns=curator.columns,
-        at=shares,
-        converged=not wrong,
-        warnings=(*wrong, *told, *table.notes),
+        method=method_name("quantiles", statement),
+        converged=not doubts(findings),
+        standard_errors={"quantiles": errors_of(found)},
         privacy=statement.to_json(),
         provenance=provenance_of(statement, size, table),
-        _found=tuple(found),
-        _known=tuple(columns),
-        _records=float(size.rows),
-        _widening=size.widening,
+        public=public_part(table),
+        diagnostics={
+            "cells": {name: len(column.known.edges) + 1 for name, column in zip(curator.columns, columns, strict=True)},
+            "warnings": [*(finding.sentence() for finding in findings), *table.notes],
+        },
+        findings=findings,
+        at=shares,
+        found=found,
+        shares=tuple(
+            each
+            for name, column in zip(curator.columns, columns, strict=True)
+            for each in _shares(name, column, records, size.widening)
+        ),
+        distributions=columns,
+        widening=size.widening,
     )
+
+
+def _shares(name: str, column: Distribution, records: float, widening: float) -> Iterator[LevelShare]:
+    """Yield the share of missing cells, and of each value with a cell of its own."""
+    yield LevelShare(name, MISSING, share_missing(column, records, widening))
+    for value, share in shares_of_heaps(column, widening).items():
+        yield LevelShare(name, f"{value:.12g}", share)

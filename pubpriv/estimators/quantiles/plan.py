@@ -9,14 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.questions import JointCounts
+from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.privacy.budgets import KINDS, Purse
+from pubpriv.released.distributions.reading import check_shares
 
 _SHARES = (Fraction(20, 100), Fraction(15, 100), Fraction(15, 100), Fraction(50, 100))
 """Shares of the rounds: three find where a rank lies, however far from the public rows, and the last one measures it.
@@ -31,8 +32,8 @@ _NOISE = 2.5
 _DROWNED = 3.0
 """Sampling errors beyond which the noise of a rank says nothing of the rows."""
 
-MOST_RANKS = 50
-"""Most ranks: each needs cells of its own."""
+DESCRIBED = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+"""Ranks of a description."""
 
 FEWEST_PUBLIC = 8
 """Fewest public rows: with fewer, the first round has two cells among them."""
@@ -72,23 +73,6 @@ def ratio(n: float, d: int, rho: float, share: float) -> float:
     return math.sqrt(1 + _NOISE * d / (rho * n * share * (1 - share)))
 
 
-def check_shares(shares: Sequence[float]) -> tuple[float, ...]:
-    """Return ranks as floats.
-
-    Raises:
-        InvalidInput: none or too many, not between 0 and 1, or not rising.
-    """
-    try:
-        floats = tuple(float(share) for share in shares)
-    except (TypeError, ValueError):
-        floats = ()
-    if not 0 < len(floats) <= MOST_RANKS or not all(0 < share < 1 for share in floats):
-        raise InvalidInput(f"give 1 to {MOST_RANKS} ranks between 0 and 1, such as at=(0.1, 0.5, 0.9)")
-    if any(low >= high for low, high in pairwise(floats)):
-        raise InvalidInput("ranks rise, each larger than the one before: at=(0.25, 0.5, 0.75)")
-    return floats
-
-
 def check_ranks(shares: Sequence[float], n: float, d: int, rho: float) -> None:
     """Refuse ranks of which a run would say nothing, and say what would do.
 
@@ -97,12 +81,51 @@ def check_ranks(shares: Sequence[float], n: float, d: int, rho: float) -> None:
     """
     noise = rank_noise(d, rho)
     for share in shares:
-        sampling, least = math.sqrt(n * share * (1 - share)), min(share, 1 - share)
-        if noise <= _DROWNED * sampling and _DROWNED * noise <= n * least:
+        if not _drowns(share, n, noise):
             continue
+        sampling, least = math.sqrt(n * share * (1 - share)), min(share, 1 - share)
         rows = max(noise**2 / (_DROWNED**2 * share * (1 - share)), _DROWNED * noise / least)
         factor = max((noise / (_DROWNED * sampling)) ** 2, (_DROWNED * noise / (n * least)) ** 2)
+        fewer = f"ask {int(d / factor)} of the {d} columns, " if d > int(d / factor) > 0 else ""
         raise InvalidInput(
-            f"noise would move the rank {share:g} of {n:,.0f} rows by about {noise:,.0f} rows, so it would drown: ask "
-            f"one of {d} columns or a rank nearer to 0.5, or take {rows:,.0f} rows or {factor:.2g} times the budget"
+            f"noise would move the rank {share:g} of {n:,.0f} rows by about {noise:,.0f} rows, so it would drown: "
+            f"{fewer}leave out ranks as far from 0.5, or take {rows:,.0f} rows or {factor:.2g} times the budget"
         )
+
+
+def wanted(at: Sequence[float] | None) -> tuple[float, ...]:
+    """Return the ranks that a run begins with: as given, or the nine of a description.
+
+    Raises:
+        InvalidInput: they are no ranks.
+    """
+    return DESCRIBED if at is None else check_shares(at)
+
+
+def held(at: Sequence[float] | None, n: float, d: int, rho: float) -> tuple[float, ...]:
+    """Return the ranks that n rows hold: all that were given, or of a description those that noise does not drown.
+
+    Raises:
+        InvalidInput: one that was given would drown, or even the median of a description.
+    """
+    if at is not None:
+        check_ranks(shares := check_shares(at), n, d, rho)
+        return shares
+    check_ranks((0.5,), n, d, rho)
+    return tuple(share for share in DESCRIBED if not _drowns(share, n, rank_noise(d, rho)))
+
+
+def check_public(public: PublicTable) -> PublicTable:
+    """Return public rows that make cells.
+
+    Raises:
+        InvalidInput: they are too few.
+    """
+    if len(public.rows) < FEWEST_PUBLIC:
+        raise InvalidInput(f"quantiles need {FEWEST_PUBLIC} public rows, which make the first cells, and 30 are good")
+    return public
+
+
+def _drowns(share: float, n: float, noise: float) -> bool:
+    sampling, least = math.sqrt(n * share * (1 - share)), min(share, 1 - share)
+    return noise > _DROWNED * sampling or _DROWNED * noise > n * least

@@ -1,4 +1,4 @@
-"""The picture of a release: components as ellipses over public points, or as densities of a single column."""
+"""The picture of a release: components as ellipses over public points, densities of a column, or quantiles."""
 
 from xml.etree.ElementTree import Element
 
@@ -8,8 +8,10 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import Z95, of_columns
+from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._digits import percent, rounded
 from pubpriv.released.report._plane import Plane
+from pubpriv.released.report._quantiles import quantile_plot
 from pubpriv.released.report.drawing import (
     FAINT,
     PAPER,
@@ -52,6 +54,8 @@ def picture(estimate: Estimate, public: PublicTable | None = None) -> str:
 
 def drawn(estimate: Estimate, public: PublicTable | None) -> Element:
     """Draw the picture as an element of a page."""
+    if isinstance(estimate, QuantilesEstimate):
+        return quantile_plot(estimate, estimate.columns)
     rows = None if public is None else public.rows
     mixture = estimate.law
     if len(estimate.columns) == 1:

@@ -49,8 +49,8 @@ def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Seque
     stated = any(number.state for number in numbers)
     for number in numbers:
         value, b = number.value, number.error
-        low, high = rounded(value - Z95 * b, b), rounded(value + Z95 * b, b)
-        name = number.column or f"component {number.component}"
+        low, high = (rounded(end, b) for end in number.interval)
+        name = label(number)
         errors = [small(Z95 * number.privacy), small(Z95 * number.sampling)]
         errors += [small(Z95 * number.clipping)] * clipped
         states = [str(number.state or "")] * stated
@@ -60,6 +60,15 @@ def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Seque
     if more is None:
         return Table(caption, heads, rows)
     return Table(caption, (*heads, more[0]), [[*row, cell] for row, cell in zip(rows, more[1], strict=True)])
+
+
+def label(number: Number) -> str:
+    """Name a number in a table: `income`, `income, 25%`, `income = 0`, `income = missing`, `component 2`."""
+    if number.rank is not None:
+        return f"{number.column}, {100 * number.rank:g}%"
+    if number.level is not None:
+        return f"{number.column} = {number.level}"
+    return number.column or f"component {number.component}"
 
 
 def correlations(caption: str, names: Sequence[str], covariance: np.ndarray, most: int) -> Table | _HeatMap:

@@ -23,7 +23,7 @@ from pubpriv.released.report.drawing import (
     words,
 )
 
-_BOTH, _NOISE = "#56B4E9", "#0B4F75"
+BOTH, NOISE = "#56B4E9", "#0B4F75"
 """Light colour of the whole interval, and dark colour of the part from privacy noise."""
 
 _NAMES = 100.0
@@ -182,14 +182,19 @@ def burn_down(history: History, release_id: str | None) -> Element:
 
 def _interval(made: Element, axis: Axis, center: float, both: float, privacy: float, y: float) -> None:
     """Draw the interval of all errors light and wide, that of privacy noise dark and narrow, the estimate as a dot."""
-    for error, color, width in ((both, _BOTH, 7.0), (privacy, _NOISE, 3.0)):
+    for error, color, width in ((both, BOTH, 7.0), (privacy, NOISE, 3.0)):
         low, high = max(axis.low, center - Z95 * error), min(axis.high, center + Z95 * error)
         add(made, line(axis(low), y, axis(high), y, color, width))
-    add(made, element("circle", cx=axis(center), cy=y, r=3.0, fill=PAPER, stroke=INK, stroke_width=1.4))
+    add(made, dot(axis(center), y))
+
+
+def dot(x: float, y: float) -> Element:
+    """Return the dot of an estimate."""
+    return element("circle", cx=x, cy=y, r=3.0, fill=PAPER, stroke=INK, stroke_width=1.4)
 
 
 def _legend(made: Element, spread: bool = False) -> None:
-    parts = [("95% interval", _BOTH, 7.0), ("its privacy part", _NOISE, 3.0)]
+    parts = [("95% interval", BOTH, 7.0), ("its privacy part", NOISE, 3.0)]
     parts += [("1 sd of rows", "#9a9a9a", 1.2)] if spread else []
     x = 0.0
     for text, color, width in parts:

@@ -3,8 +3,10 @@
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Z95, Number, counted, of_all, of_columns, of_quantity
+from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._digits import percent, rounded, small
 from pubpriv.released.report.evidence import of_no_component, reason
+from pubpriv.released.report.words import sentence
 
 _MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2
 """Most columns and groups in a sentence, and most columns that locate a group."""
@@ -16,7 +18,10 @@ def lead(estimate: Estimate) -> str:
     """Describe the result in a sentence or two; if every column is doubtful, say why not to use it."""
     if not estimate.usable:
         return f"Do not use these numbers: {reason(estimate)}."
-    text = _groups(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate)
+    if isinstance(estimate, QuantilesEstimate):
+        text = _quantiles(estimate)
+    else:
+        text = _groups(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate)
     return text if estimate.converged else f"{text} But {estimate.verdict}."
 
 
@@ -47,6 +52,15 @@ def _column(mean: Number, deviation: Number | None) -> str:
     if deviation is None:
         return text
     return f"{text} (standard deviation {rounded(deviation.value, deviation.error)} ± {small(Z95 * deviation.error)})"
+
+
+def _quantiles(estimate: QuantilesEstimate) -> str:
+    """A sentence for each of some columns."""
+    records = _records(estimate)
+    rest = len(estimate.columns) - _MOST_COLUMNS
+    more = f" {counted(rest, 'more column')} below." if rest > 0 else ""
+    told = " ".join(sentence(estimate, name) for name in estimate.columns[:_MOST_COLUMNS])
+    return f"{told}{more} These are {records[0].lower()}{records[1:]}, with 95% intervals."
 
 
 def _groups(estimate: MixtureEstimate) -> str:

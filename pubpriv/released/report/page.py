@@ -30,18 +30,23 @@ from pubpriv.released.numbers import (
     of_quantity,
     sources_of,
 )
+from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report import evidence, words
 from pubpriv.released.report._digits import MINUS, rounded, small
 from pubpriv.released.report._ellipses import drawn
 from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
 from pubpriv.released.report._markup import Figure, figure, template
+from pubpriv.released.report._quantiles import distribution_charts, quantile_plot, share_dots
 from pubpriv.released.report._tables import Table, correlations, number_table
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
 from pubpriv.released.report.lead import lead
 
 _MOST_COLUMNS = 12
 """Most columns in pictures and heat maps; tables of means and Gaussians show all columns."""
+
+_MOST_SHARES = 30
+"""Most shares in a picture."""
 
 _MOST_RUNS = 20
 """Number of newest runs that are listed."""
@@ -81,7 +86,8 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
     _check_history(estimate, history)
     fit = _fit(estimate, public)
     # with one column, the pictures of the fit already show everything
-    picture = None if len(estimate.columns) == 1 and fit["charts"] else _picture(estimate, public)
+    ranked = isinstance(estimate, QuantilesEstimate)
+    picture = None if ranked or (len(estimate.columns) == 1 and fit["charts"]) else _picture(estimate, public)
     return template("page.html").render(
         title=words.headline(estimate),
         lead=lead(estimate),
@@ -91,10 +97,11 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         opening=words.opening(estimate),
         warnings=words.warnings(estimate),
         promise=_promise(estimate, history),
+        ranked=ranked,
         clipped="clipping" in sources_of(of_all(estimate.numbers())),
         mapped_columns=words.mapped_columns(estimate),
         worth=_worth(estimate),
-        numbers=_components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate),
+        numbers=_numbers(estimate),
         groups=None if estimate.groups is None else _groups(estimate, estimate.groups),
         fit=fit,
         picture=picture,
@@ -165,6 +172,31 @@ def _worth(estimate: Estimate) -> Table | None:
     return Table("Columns that are not good", ("", "state", "why", "what would help"), rows, "text") if rows else None
 
 
+def _numbers(estimate: Estimate) -> dict[str, Any]:
+    """Charts and tables of the numbers, and sentences about them."""
+    if isinstance(estimate, QuantilesEstimate):
+        return _quantiles(estimate)
+    return _components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate)
+
+
+def _quantiles(estimate: QuantilesEstimate) -> dict[str, Any]:
+    """The numbers of quantiles: pictures and tables of quantiles and of shares, and a sentence for each column."""
+    numbers, shown = of_all(estimate.numbers()), estimate.columns[:_MOST_COLUMNS]
+    shares = of_quantity(numbers, "share")
+    caption = "Values are spaced evenly about the middle of a column, and in proportion far out."
+    charts = [figure(quantile_plot(estimate, shown), f"{caption} {_of_columns(len(estimate.columns), _WHICH[False])}")]
+    charts.append(figure(share_dots(shares[:_MOST_SHARES]), "Missing cells are a share of all rows."))
+    tables = [
+        number_table("Quantiles, in the columns' own units", of_quantity(numbers, "quantile")),
+        number_table("Shares of the rows", shares),
+    ]
+    return {
+        "charts": charts,
+        "tables": tables,
+        "sentences": [words.sentence(estimate, name) for name in estimate.columns],
+    }
+
+
 def _columns(estimate: Estimate) -> dict[str, Any]:
     """The numbers of a mean or a Gaussian."""
     numbers = of_all(estimate.numbers())
@@ -175,7 +207,7 @@ def _columns(estimate: Estimate) -> dict[str, Any]:
     if deviations:
         tables.append(number_table("Standard deviations of the columns", deviations, _hidden(estimate, variances)))
     chart = figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), _WHICH[False]))
-    return {"charts": [chart], "tables": tables}
+    return {"charts": [chart], "tables": tables, "sentences": []}
 
 
 def _hidden(estimate: Estimate, numbers: Sequence[Number]) -> tuple[str, list[str]] | None:
@@ -212,7 +244,7 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
         spread = [f"{deviations[name].value:.4g}" for name in shown]
         caption = f"Means of component {component}{left_out}"
         tables.append(number_table(caption, [means[name] for name in shown], ("sd of rows", spread)))
-    return {"charts": charts, "tables": tables}
+    return {"charts": charts, "tables": tables, "sentences": []}
 
 
 def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
@@ -253,7 +285,11 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
     kept = histograms_in(estimate.public, len(estimate.columns)) or ()
     histograms = kept if public is None else histograms_of(public)
     shown = _shown(estimate)
-    charts = [figure(chart, "") for chart in fit_charts(estimate, shown, histograms)]
+    if isinstance(estimate, QuantilesEstimate):
+        found = distribution_charts(estimate, [estimate.columns[i] for i in shown], histograms)
+    else:
+        found = fit_charts(estimate, shown, histograms)
+    charts = [figure(chart, "") for chart in found]
     tried, tables = evidence.ladder(estimate), []
     if tried:
         tables = [Table("Numbers of components that were tried", ("components", "score, nats a record"), tried)]

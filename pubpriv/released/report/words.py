@@ -1,18 +1,28 @@
-"""Sentences of a report: headline, opening, warnings, answers to common questions."""
+"""Sentences of a report: headline, opening, warnings, answers to common questions, columns in words."""
 
 from statistics import median
 
 from pubpriv.data.columns import parse_columns
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.numbers import counted, of_all, of_columns
+from pubpriv.released.numbers import Number, counted, of_all, of_columns, of_quantity
+from pubpriv.released.quantiles import MISSING, QuantilesEstimate
+from pubpriv.released.report._digits import percent, rounded
 
 _METHODS = {
     "auto": "the default pipeline for mixtures",
     "two-step": "the two-step estimator of a mean",
+    "quantiles": "counts of cells that close in on the ranks",
     "learner": "the learner of a mean and covariance",
     "moments": "measuring the table's own moments",
     "no-public": "a search for the columns, and the learner of a mean and covariance from there",
 }
+
+
+_PARTS = {0.1: "A tenth", 0.25: "A quarter", 0.5: "Half", 0.75: "Three quarters", 0.9: "Nine tenths"}
+"""Ranks that have a word."""
+
+_FEWEST = 0.005
+"""Smallest share of missing cells of which a sentence speaks."""
 
 
 def headline(estimate: Estimate) -> str:
@@ -104,3 +114,31 @@ def _wider(estimate: Estimate) -> str:
     if wider < 0.005:
         return f"Next to nothing: intervals of {means[0].quantity}s are as wide as without privacy."
     return f"Intervals of {means[0].quantity}s that are {wider:.0%} wider than sampling alone would make them (median)."
+
+
+def sentence(estimate: QuantilesEstimate, column: str) -> str:
+    """Describe a column: its middle, values with many rows, missing cells.
+
+    For example: `Half of income lie at or below 21,200 (19,960 to 22,620).`
+    """
+    own = [n for n in estimate.numbers() if n.column == column]
+    middle = min(of_quantity(own, "quantile"), key=lambda n: abs((n.rank or 0.0) - 0.5))
+    rank = middle.rank or 0.0
+    low, high = (rounded(end, middle.error) for end in middle.interval)
+    part = _PARTS.get(rank, percent(rank))
+    text = f"{part} of {column} lie at or below {value_in_words(middle)} ({low} to {high})"
+    shares = [n for n in of_quantity(own, "share") if n.level != MISSING]
+    text += "".join(f"; {share_in_words(n)} are exactly {n.level}" for n in shares[:2])
+    lacking = next((n for n in of_quantity(own, "share") if n.level == MISSING and n.interval[0] > _FEWEST), None)
+    return f"{text}{'' if lacking is None else f'; {share_in_words(lacking)} of all rows have no number there'}."
+
+
+def value_in_words(number: Number) -> str:
+    """Write a value to two digits of its error."""
+    return rounded(number.value, number.error)
+
+
+def share_in_words(number: Number) -> str:
+    """Write a share as a percentage, with its interval."""
+    low, high = (percent(end, number.error) for end in number.interval)
+    return f"{percent(number.value, number.error)} ({low} to {high})"

@@ -30,6 +30,10 @@ def table(seed, n=N):
 ROWS, PUBLIC = table(1), table(2, 100)
 
 
+def warnings_of(found):
+    return found.diagnostics["warnings"]
+
+
 def simulated(rows=ROWS, budget="zcdp:0.5", seed=3, **how):
     return pp.Curator.simulation(rows, budget, seed, columns=["income", "visits", "children"], **how)
 
@@ -46,17 +50,17 @@ def test_four_questions_cost_the_whole_budget(budget, spent):
     with pytest.raises(BudgetExceeded):
         pp.estimate_mean(PUBLIC, curator, force=True)
     right = np.quantile(ROWS, AT, axis=0, method="inverted_cdf").T
-    assert np.abs(np.log(found.values[0] / right[0])).max() < 0.2
-    assert np.array_equal(found.values[2], right[2])
+    assert np.abs(np.log(found.quantiles[0] / right[0])).max() < 0.2
+    assert np.array_equal(found.quantiles[2], right[2])
     assert found.converged
 
 
 def test_numbers_have_the_shapes_that_they_say_and_rise():
     found = pp.estimate_quantiles(PUBLIC, simulated(), AT)
-    assert found.values.shape == (D, 5)
-    assert (np.diff(found.values, axis=1) >= 0).all()
+    assert found.quantiles.shape == (D, 5)
+    assert (np.diff(found.quantiles, axis=1) >= 0).all()
     low, high = np.moveaxis(found.intervals, 2, 0)
-    assert ((low <= found.values) & (found.values <= high)).all()
+    assert ((low <= found.quantiles) & (found.quantiles <= high)).all()
     assert {name: part.shape for name, part in found.rank_errors.items()} == dict.fromkeys(
         ("sampling", "privacy", "grid"), (D, 5)
     )
@@ -66,14 +70,15 @@ def test_numbers_have_the_shapes_that_they_say_and_rise():
         assert (np.diff(below) >= 0).all()
         assert len(edges) == len(below) == len(sds)
     frame = found.to_frame()
-    assert frame["value"].tolist() == found.values.ravel().tolist()
+    frame = frame[frame["quantity"] == "quantile"]
+    assert frame["value"].tolist() == found.quantiles.ravel().tolist()
     assert frame[["low", "high"]].to_numpy().tolist() == found.intervals.reshape(-1, 2).tolist()
     assert frame["column"].tolist() == np.repeat(found.columns, 5).tolist()
     assert frame["rank"].tolist() == list(AT) * D
     value, low, high = found.quantile("income", 0.6)
-    assert found.values[0, 2] < value < found.values[0, 3]
+    assert found.quantiles[0, 2] < value < found.quantiles[0, 3]
     assert low <= value <= high
-    assert "50% of income lie at or below" in found.summary()
+    assert "quantile 0.5 of income: " in found.summary()
     with pytest.raises(InvalidInput, match="no column 'wages'"):
         found.quantile("wages", 0.5)
 
@@ -81,10 +86,12 @@ def test_numbers_have_the_shapes_that_they_say_and_rise():
 def test_heaps_and_steps_are_given_exactly():
     """A third of the visits are 0, so the deciles up to the third are; whole numbers stay whole."""
     found = pp.estimate_quantiles(PUBLIC, simulated(seed=4), (0.1, 0.2, 0.5))
-    assert found.values[1, :2].tolist() == [0, 0]
+    assert found.quantiles[1, :2].tolist() == [0, 0]
     assert found.intervals[1, 0].tolist() == [0, 0]
-    assert (found.values[2] == np.rint(found.values[2])).all()
-    assert any("to the step of the public rows, 1" in warning for warning in found.warnings)
+    assert (found.quantiles[2] == np.rint(found.quantiles[2])).all()
+    assert any(
+        "children: quantiles are given to the step of the public rows, 1" in warning for warning in warnings_of(found)
+    )
 
 
 def test_missing_cells_of_one_column_move_no_other_and_are_told():
@@ -93,28 +100,32 @@ def test_missing_cells_of_one_column_move_no_other_and_are_told():
     rows[np.random.default_rng(5).random(N) < 0.3, 2] = np.nan
     rows[7, 2] = -np.inf
     whole, lacking = (pp.estimate_quantiles(PUBLIC, simulated(each)) for each in (ROWS, rows))
-    assert np.array_equal(whole.values[:2], lacking.values[:2])
+    assert np.array_equal(whole.quantiles[:2], lacking.quantiles[:2])
     assert np.array_equal(whole.intervals[:2], lacking.intervals[:2])
-    off = (lacking.missing - (~np.isfinite(rows)).mean(axis=0)) / lacking.missing_errors
+    shares = [each.share for each in lacking.shares if each.level == "missing"]
+    off = (lacking.missing - (~np.isfinite(rows)).mean(axis=0)) / [each.noise for each in shares]
     assert np.abs(off).max() < 4
-    assert any("of the rows have no number in column children" in warning for warning in lacking.warnings)
-    assert not any("no number" in warning for warning in whole.warnings)
+    assert all(
+        each.low <= share <= each.high for each, share in zip(shares, (~np.isfinite(rows)).mean(axis=0), strict=True)
+    )
+    assert any("of the rows have no number" in warning for warning in warnings_of(lacking))
+    assert not any("no number" in warning for warning in warnings_of(whole))
     right = np.quantile(last[np.isfinite(rows[:, 2])], AT, method="inverted_cdf")
-    assert lacking.values[2].tolist() == right.tolist()
+    assert lacking.quantiles[2].tolist() == right.tolist()
 
 
 def test_public_rows_from_elsewhere_are_told_and_followed():
     found = pp.estimate_quantiles(PUBLIC * [50.0, 1.0, 1.0], simulated())
-    assert any("public rows of column income are from elsewhere" in warning for warning in found.warnings)
-    assert not any("column visits are from" in warning for warning in found.warnings)
-    assert np.abs(np.log(found.values[0] / np.quantile(ROWS[:, 0], AT))).max() < 0.3
+    assert any("income: the public rows are from elsewhere" in warning for warning in warnings_of(found))
+    assert not any("visits: the public rows are from" in warning for warning in warnings_of(found))
+    assert np.abs(np.log(found.quantiles[0] / np.quantile(ROWS[:, 0], AT))).max() < 0.3
 
 
 def test_public_rows_that_say_nothing_make_a_flagged_run():
     """Values of 1e-3 among floats of any size."""
     found = pp.estimate_quantiles(PUBLIC * 1e-12, simulated(ROWS[:1000], "zcdp:0.3"))
     assert not found.converged
-    assert "of their widths off, so they tell nothing of its rows" in found.warnings[0]
+    assert "of their widths off, so they tell nothing of its rows" in warnings_of(found)[0]
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -128,7 +139,7 @@ def test_a_person_counts_once_however_many_rows_they_have(most):
     found = pp.estimate_quantiles(np.concatenate([few[:30], many[:30]]), curator, (0.25, 0.75))
     share = {1: 0.5, 3: 0.25}[most]  # of weights that are small
     right = [10 + (0.0 if most == 1 else 3), 20.0]
-    assert found.values[0, 1] == pytest.approx(right[1], abs=1.0)
+    assert found.quantiles[0, 1] == pytest.approx(right[1], abs=1.0)
     edges, below, _ = found.distribution("x")
     assert np.interp(15.0, edges, below) == pytest.approx(share, abs=0.03)
 
@@ -196,7 +207,11 @@ def test_a_run_that_was_cut_off_goes_on_with_the_same_numbers(tmp_path):
 
 
 def _told(found):
-    return {"values": found.values.tolist(), "intervals": found.intervals.tolist(), "warnings": list(found.warnings)}
+    return {
+        "values": found.quantiles.tolist(),
+        "intervals": found.intervals.tolist(),
+        "warnings": list(warnings_of(found)),
+    }
 
 
 def test_nothing_but_released_counts_decides():
@@ -271,10 +286,10 @@ def test_odd_columns_are_answered_or_flagged(name):
     """Without a warning of arithmetic; values rise, and further ranks and shares can be read."""
     rows, public, middle, flaw = ODD[name]
     found = pp.estimate_quantiles(public[:, None], pp.Curator.simulation(rows[:, None], "zcdp:2", 1))
-    assert np.isfinite(found.values).all()
-    assert (np.diff(found.values) >= 0).all()
+    assert np.isfinite(found.quantiles).all()
+    assert (np.diff(found.quantiles) >= 0).all()
     assert found.converged == (not flaw)
-    assert flaw in " ".join(found.warnings)
+    assert flaw in " ".join(warnings_of(found))
     if middle is not None:
         assert found.quantile("x0", 0.5)[0] == pytest.approx(middle, rel=0.2)
         assert abs(found.share_up_to("x0", middle * 3)[0] - found.share_up_to("x0", middle / 3)[0]) > 0.3

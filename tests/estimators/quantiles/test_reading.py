@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from benchmarks.quantiles import AT, CELLS, _drawn, _row
-from pubpriv.estimators.quantiles._column import Column
+from pubpriv.estimators.quantiles._column import located
 from pubpriv.estimators.quantiles._edges import first_edges, next_edges
-from pubpriv.estimators.quantiles._grain import Grain
+from pubpriv.estimators.quantiles._grain import grain_of, public_column
 from pubpriv.estimators.quantiles._pooling import CellCounts, pooled
-from pubpriv.estimators.quantiles._public import PublicColumn
-from pubpriv.estimators.quantiles._reading import read
+from pubpriv.released.distributions.grain import Grain
+from pubpriv.released.distributions.public_column import PublicColumn
+from pubpriv.released.distributions.reading import read
 
 ROWS = np.random.default_rng(1).lognormal(3, 1, 3000)
-PUBLIC = PublicColumn.of(np.random.default_rng(2).lognormal(3, 1, 60))
+PUBLIC = public_column(np.random.default_rng(2).lognormal(3, 1, 60))
 
 
 def counted(rows, edges, sd, random):
@@ -55,10 +56,10 @@ def test_public_rows_are_moved_to_where_the_answers_say():
         public = PublicColumn(PUBLIC.rows + shift, Grain())
         rounds = [counted(ROWS, first_edges(public), 5.0, random)]
         for step in (1, 2):
-            column = Column.of(public, rounds, 3000, 0.0)
-            rounds.append(counted(ROWS, next_edges(column.public, column.known, AT, step), 5.0, random))
-        column = Column.of(public, rounds, 3000, 0.0)
-        assert column.moves > 0 or not shift
+            column = located(public, rounds, 3000, 0.0)
+            rounds.append(counted(ROWS, next_edges(column, AT, step), 5.0, random))
+        column = located(public, rounds, 3000, 0.0)
+        assert column.public is not public or not shift
         assert np.median(column.public.rows) == pytest.approx(20, abs=6)
 
 
@@ -74,7 +75,7 @@ def test_public_rows_are_moved_to_where_the_answers_say():
 )
 def test_grain_is_read_off_public_rows(rows, grain):
     """Whole numbers, prices that end in 9, zeros among others, and none."""
-    assert Grain.of(np.array(rows, dtype=float)) == grain
+    assert grain_of(np.array(rows, dtype=float)) == grain
 
 
 def test_edges_lie_between_values_of_a_step_and_around_heaps():
@@ -87,15 +88,15 @@ def test_edges_lie_between_values_of_a_step_and_around_heaps():
 @pytest.mark.parametrize("public", [[5.0] * 30, [0.0] * 29 + [1e-9], [1e60, 1.1e60] * 15, [-1.0, 1.0] * 15])
 def test_odd_public_rows_make_edges_and_quantiles(public):
     """Constant columns, tiny and huge units: edges rise and are finite, and quantiles rise."""
-    column, random = PublicColumn.of(np.array(public)), np.random.default_rng(6)
+    column, random = public_column(np.array(public)), np.random.default_rng(6)
     rounds = []
     for step in range(4):
-        known = Column.of(column, rounds, 500, 0.0) if rounds else None
-        edges = first_edges(column) if known is None else next_edges(known.public, known.known, AT, step)
+        known = located(column, rounds, 500, 0.0) if rounds else None
+        edges = first_edges(column) if known is None else next_edges(known, AT, step)
         assert np.isfinite(edges).all()
         assert (np.diff(edges) > 0).all()
         rounds.append(counted(random.normal(size=500), edges, 3.0, random))
-    values = [each.value for each in read(Column.of(column, rounds, 500, 0.0), AT)]
+    values = [each.value for each in read(located(column, rounds, 500, 0.0), AT)]
     assert np.isfinite(values).all()
     assert values == sorted(values)
 

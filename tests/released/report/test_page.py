@@ -8,7 +8,15 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.releases import clipped, gaussian_release, mean_release, mixture_release, public_for, simulated
+from helpers.releases import (
+    clipped,
+    gaussian_release,
+    mean_release,
+    mixture_release,
+    public_for,
+    quantiles_release,
+    simulated,
+)
 
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
@@ -67,6 +75,9 @@ RELEASES = {
     "gaussian-1": lambda: gaussian_release(("age",)),
     "gaussian-2": gaussian_release,
     "gaussian-20": lambda: gaussian_release([f"x{i}" for i in range(20)]),
+    "quantiles-1": lambda: quantiles_release(("age",), zeros=0.3),
+    "quantiles-5": lambda: quantiles_release(("age", "log1p(cost)", "visits", "a", "b")),
+    "quantiles-40": lambda: quantiles_release([f"x{i}" for i in range(40)], at=(0.01, 0.1, 0.5, 0.9, 0.99)),
     "mixture-1": lambda: mixture_release(("age",)),
     "mixture-2": mixture_release,
     "mixture-5": lambda: mixture_release(("age", "log1p(cost)", "visits", "a", "b")),
@@ -120,7 +131,15 @@ def test_the_same_release_gives_the_same_page():
     assert page(estimate, public, history()) == page(type(estimate).from_json(estimate.to_json()), public, history())
 
 
-@pytest.mark.parametrize("kind", [mean_release, gaussian_release, mixture_release], ids=["mean", "gaussian", "mixture"])
+KINDS = {
+    "mean": mean_release,
+    "gaussian": gaussian_release,
+    "mixture": mixture_release,
+    "quantiles": quantiles_release,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_names_are_text_wherever_they_stand(kind):
     """Markup in names of columns, datasets, releases, units and warnings is shown, never obeyed."""
     estimate = kind(NASTY, release_id=NASTY[0], dataset="</title><script>")

@@ -6,13 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
-from pubpriv.estimators.quantiles._grain import Grain
+from pubpriv.released.distributions.grain import Grain
 
 _TAILS = 0.3
 """Prior share of a wide Cauchy law beside the public rows, so that no cell is thought to be empty."""
 
 _SPANS = 4.0
 """A cell that spans a greater factor is divided in proportion, not evenly."""
+
+_KEPT = 200
+"""Public rows of a column that a file keeps."""
 
 _LARGEST = 1e307
 """Where the last cells are taken to end: sums of two such numbers are floats."""
@@ -30,10 +33,12 @@ class PublicColumn:
     rows: np.ndarray
     grain: Grain
 
-    @classmethod
-    def of(cls, column: np.ndarray, grain: Grain | None = None) -> "PublicColumn":
-        """Sort public rows (m,), and look for their grain unless it is given."""
-        return cls(np.sort(column), Grain.of(column) if grain is None else grain)
+    @cached_property
+    def thinned(self) -> "PublicColumn":
+        """At most 200 of the rows, evenly by rank, that a file keeps: shapes inside cells need no more."""
+        if len(self.rows) <= _KEPT:
+            return self
+        return PublicColumn(self.rows[np.linspace(0, len(self.rows) - 1, _KEPT).round().astype(int)], self.grain)
 
     @cached_property
     def scale(self) -> float:

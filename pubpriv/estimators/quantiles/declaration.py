@@ -1,0 +1,85 @@
+"""Declarations of quantiles and of a description, for commands, flows, plans and audits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pubpriv.estimators.estimator import Checks, Estimator, Trial
+from pubpriv.estimators.quantiles.settings import DescribeSettings, QuantilesSettings
+
+if TYPE_CHECKING:
+    from pubpriv.curator import Curator
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.estimators.planning import Case, Size
+    from pubpriv.estimators.steps import Runner
+    from pubpriv.privacy.budgets import Budget
+    from pubpriv.released.quantiles import QuantilesEstimate
+
+    Settings = QuantilesSettings | DescribeSettings
+
+
+def _driver(settings: Settings, public: PublicTable, curator: Curator, runner: Runner) -> QuantilesEstimate:
+    from pubpriv.estimators.quantiles.driver import estimate_quantiles
+
+    return estimate_quantiles(public, curator, settings.at, runner=runner)
+
+
+def _case(settings: Settings, public: PublicTable | Size) -> Case:
+    from pubpriv.estimators.planning import Size
+    from pubpriv.estimators.quantiles._forecast import QuantilesCase
+    from pubpriv.estimators.quantiles.plan import wanted
+
+    size = public if isinstance(public, Size) else Size(len(_checked(settings, public).rows), len(public.columns))
+    return QuantilesCase(size.d, size.m, wanted(settings.at), settings.at is None)
+
+
+def _checked(settings: Settings, public: PublicTable) -> PublicTable:
+    from pubpriv.estimators.quantiles.plan import check_public, wanted
+
+    wanted(settings.at)
+    return check_public(public)
+
+
+def _check_size(settings: Settings, public: PublicTable, n_private: int, budget: Budget) -> None:
+    """Refuse ranks that noise would drown."""
+    from pubpriv.estimators.quantiles.plan import held
+    from pubpriv.privacy.budgets import Purse
+
+    held(settings.at, n_private, len(public.columns), Purse.of(budget).rho)
+
+
+_WALK = (
+    "Ingest and validate both tables, ask how many rows of each column lie between edges that the public rows suggest, "
+    "ask three times more between edges that close in on the ranks, pool all counts, and read quantiles with intervals "
+    "off them. Each look at private rows charges the ledger first."
+)
+_PLAN = "Errors are those of ranks, as shares of the rows."
+
+QUANTILES = Estimator(
+    name="quantiles",
+    title="Quantiles of a private table",
+    help="Medians, deciles and other quantiles of each column, under differential privacy.\n\n8 public rows are "
+    "needed, 30 are good.",
+    walk=f"Estimate quantiles of a private table with the help of a public one.\n\n{_WALK}",
+    plan_help=f"Plan `fit quantiles`.\n\n{_PLAN}",
+    settings=QuantilesSettings,
+    driver=_driver,
+    case=_case,
+    checks=Checks(_checked, _check_size),
+    trials=(Trial(), Trial("pure", budget="pure:4")),
+    one_law=False,
+)
+
+DESCRIBE = Estimator(
+    name="describe",
+    title="A description of a private table",
+    help="Describe each column, under differential privacy: nine quantiles from 1% to 99%, missing cells, values with "
+    "many rows.\n\nQuantiles that noise would drown are left out. One price for all of it.",
+    walk=f"Describe the columns of a private table with the help of a public one.\n\n{_WALK}",
+    plan_help=f"Plan `fit describe`.\n\n{_PLAN}",
+    settings=DescribeSettings,
+    driver=_driver,
+    case=_case,
+    checks=Checks(_checked, _check_size),
+    one_law=False,
+)

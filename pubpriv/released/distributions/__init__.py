@@ -1,0 +1,1 @@
+"""Released distributions of columns: what a file keeps of them, and how quantiles and shares are read off."""
