@@ -30,7 +30,10 @@ def explain(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     number: Annotated[
         str | None,
-        typer.Option(help="Why is this number's interval so wide: mean:COLUMN, variance:COLUMN.", show_default=False),
+        typer.Option(
+            help="Why is this number's interval so wide: mean:COLUMN, variance:COLUMN, quantile:COLUMN@RANK.",
+            show_default=False,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -177,7 +177,7 @@ BAD = {
     "late and never late": ("settings:", "catchup: true\n    skip_if_later_than: 90\n    settings:", 7, "and not both"),
     "late by hand": (SCHEDULE, "catchup: true", 7, "a schedule"),
     "relative path": ("/data/private", "data/private", 4, "private: a path must begin with / or ~/, or be a URL"),
-    "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
+    "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian', "),
     "unknown setting": ("components:", "clusters:", 7, "settings of mixture are bound, by, by_values,"),
     "setting out of bounds": ("components: 3", "components: 0", None, "components: Input should be greater than"),
     "bad cron": ("15 2 * * *", "15 2 * *", 11, 'cron: Invalid cron string: "15 2 * *"; write minute, hour'),

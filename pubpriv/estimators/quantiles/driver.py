@@ -102,18 +102,22 @@ def _rounds(run: Execution, table: PublicTable, shares: tuple[float, ...], plan:
     """Ask all rounds."""
     rounds: Rounds = ()
     for number, ask in enumerate(plan.asks):
-        edges = run.at(f"{number + 1} of {len(plan.asks)}")(edges_of_round, table, run.curator.size, shares, rounds)
+        edges = run.at(f"{number + 1} of {len(plan.asks)}")(
+            edges_of_round, table, *_records(run.curator.size), shares, rounds
+        )
         rounds = (*rounds, run.at(f"{number + 1} of {len(plan.asks)}")(count_cells, edges, ask))
     return rounds
 
 
 @step(title="edges of cells")
-def edges_of_round(table: PublicTable, size: Size, shares: tuple[float, ...], rounds: Rounds) -> Edges:
+def edges_of_round(
+    table: PublicTable, records: float, records_sd: float, shares: tuple[float, ...], rounds: Rounds
+) -> Edges:
     """Choose the edges of the next round's cells, from public rows and released counts."""
     public = [public_column(column) for column in table.rows.T]
     if not rounds:
         return tuple(tuple(first_edges(each).tolist()) for each in public)
-    columns = _columns(public, size, rounds)
+    columns = _columns(public, records, records_sd, rounds)
     return tuple(tuple(next_edges(each, shares, len(rounds)).tolist()) for each in columns)
 
 
@@ -139,20 +143,27 @@ def _partitions(question: Any) -> Any:
     return question.partitions
 
 
-def _columns(public: Sequence[PublicColumn], size: Size, rounds: Rounds) -> tuple[Distribution, ...]:
-    """Pool what is known of each column. If the number of records was released, the counts alone say it."""
-    sd = float(size.rows) if size.sd else 0.0
+def _records(size: Size) -> tuple[float, float]:
+    """Give the number of records, and its sd: if it was released, the counts alone say it."""
+    return float(size.rows), float(size.rows) if size.sd else 0.0
+
+
+def _columns(
+    public: Sequence[PublicColumn], records: float, records_sd: float, rounds: Rounds
+) -> tuple[Distribution, ...]:
+    """Pool what is known of each column."""
     pairs = zip(public, zip(*rounds, strict=True), strict=True)
-    return tuple(located(each, own, size.rows, sd) for each, own in pairs)
+    return tuple(located(each, own, records, records_sd) for each, own in pairs)
 
 
 def _released(
     table: PublicTable, curator: Curator, asked: tuple[float, ...], shares: tuple[float, ...], rounds: Rounds
 ) -> QuantilesEstimate:
     """Read quantiles and shares off all counts."""
-    size, statement, records = curator.size, curator.statement(), float(curator.size.rows)
+    size, statement = curator.size, curator.statement()
+    records, records_sd = _records(size)
     public = [public_column(column) for column in table.rows.T]
-    columns = _columns(public, size, rounds)
+    columns = _columns(public, records, records_sd, rounds)
     found = tuple(read(column, shares, size.widening) for column in columns)
     facts = list(zip(curator.columns, found, columns, public, strict=True))
     findings = (*(each for fact in facts for each in findings_on(*fact, records)), *left_out(asked, shares))
