@@ -19,6 +19,9 @@ SOURCES = ("sampling", "privacy", "clipping", "shrinkage", "grid")
 
 OPTIONAL = SOURCES[2:]
 
+MISSING = "missing"
+"""Level of the share of the rows that have no number in a column."""
+
 Z95 = 1.959964
 """Number of standard deviations within which a normal variable lies with probability 0.95."""
 

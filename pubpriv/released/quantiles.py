@@ -11,10 +11,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.released.distributions.distribution import Distribution
 from pubpriv.released.distributions.reading import Quantile, Share, check_shares, read, share_up_to
 from pubpriv.released.estimate import Estimate, finite
-from pubpriv.released.numbers import Z95, Number, counted
-
-MISSING = "missing"
-"""Level of the share of the rows that have no number in a column."""
+from pubpriv.released.numbers import MISSING, Z95, Number, counted
 
 _SOURCES = ("sampling", "privacy", "grid")
 

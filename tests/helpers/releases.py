@@ -11,7 +11,8 @@ from pubpriv.released.distributions.reading import read, share_missing, shares_o
 from pubpriv.released.findings import DOUBTFUL, Finding, doubts
 from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate
 from pubpriv.released.law import Mixture
-from pubpriv.released.quantiles import MISSING, LevelShare, QuantilesEstimate, errors_of
+from pubpriv.released.numbers import MISSING
+from pubpriv.released.quantiles import LevelShare, QuantilesEstimate, errors_of
 
 GUARANTEE = {
     "kind": "zcdp",
@@ -134,7 +135,8 @@ def quantiles_release(columns=("age", "cost"), at=(0.25, 0.5, 0.75), shift=0.0, 
     noise = CellNoise((sd**2,) * len(edges), (0.0,) * len(edges), (sd**2,) * (len(edges) + 1), 0.0)
     rows = KnownRows(*ends, 1000.0, noise, Missing(20.0, sd))
     heaps = Grain(heaps=(0.0,) if zeros else ())
-    column = Distribution(PublicColumn(np.linspace(0.5, 99.5, 50) + shift, heaps), rows)
+    public = PublicColumn(np.linspace(0.5, 99.5, 50) + shift, heaps)
+    column = Distribution(public, rows, public)
     found = (read(column, at),) * len(columns)
     shares = [(MISSING, share_missing(column, 1020.0)), *((f"{v:g}", s) for v, s in shares_of_heaps(column).items())]
     return QuantilesEstimate(

@@ -15,12 +15,12 @@ _MOVES = 2
 """Times that they are moved: the second time by quartiles that the first one made better."""
 
 
-def located(public: PublicColumn, rounds: Sequence[CellCounts], records: float, records_sd: float) -> Distribution:
+def located(given: PublicColumn, rounds: Sequence[CellCounts], records: float, records_sd: float) -> Distribution:
     """Pool the counts of all rounds, and move the public rows if these say so; for arguments see `pooled`."""
-    known = pooled(rounds, records, public.masses, records_sd)
+    public, known = given, pooled(rounds, records, given.masses, records_sd)
     for _ in range(_MOVES):
-        other = moved(Distribution(public, known))
+        other = moved(Distribution(public, known, given))
         if vagueness(rounds, records, other.masses) >= _BETTER * vagueness(rounds, records, public.masses):
             break
         public, known = other, pooled(rounds, records, other.masses, records_sd)
-    return Distribution(public, known)
+    return Distribution(public, known, given)

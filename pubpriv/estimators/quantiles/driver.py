@@ -32,7 +32,8 @@ from pubpriv.released.distributions.reading import read, share_missing, shares_o
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.findings import doubts
 from pubpriv.released.histograms import public_part
-from pubpriv.released.quantiles import MISSING, LevelShare, QuantilesEstimate, errors_of
+from pubpriv.released.numbers import MISSING
+from pubpriv.released.quantiles import LevelShare, QuantilesEstimate, errors_of
 
 Edges = tuple[tuple[float, ...], ...]
 """Edges of the cells of each column."""

@@ -18,10 +18,12 @@ class Distribution:
     Attributes:
         public: its public rows, moved if the answers say that they lie elsewhere.
         known: rows between edges.
+        given: its public rows as they are.
     """
 
     public: PublicColumn
     known: KnownRows
+    given: PublicColumn
 
     def value_at(self, rank: float) -> float:
         """Return the value at a rank."""
@@ -51,7 +53,7 @@ class Distribution:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a model file."""
-        known, public = self.known, self.public.thinned
+        known, public, given = self.known, self.public.thinned, self.given.thinned
         return {
             "edges": list(known.edges),
             "rows_below": list(known.below),
@@ -61,6 +63,7 @@ class Distribution:
             },
             "missing": asdict(known.missing),
             "public": {"values": public.rows.tolist(), **asdict(public.grain), "heaps": list(public.grain.heaps)},
+            **({} if given is public else {"given": given.rows.tolist()}),
         }
 
     @classmethod
@@ -75,11 +78,12 @@ class Distribution:
         of_cells = CellNoise(below, with_all, cells, float(noise["all"]))
         missing = Missing(float(data["missing"]["rows"]), float(data["missing"]["sd"]))
         known = KnownRows(_numbers(data["edges"]), _numbers(data["rows_below"]), float(data["rows"]), of_cells, missing)
-        values = np.sort(np.array(_numbers(public["values"])))
-        if not known.is_whole() or not len(values) or not np.isfinite(values).all():
-            raise ValueError("no distribution")
         grain = Grain(float(public["step"]), float(public["origin"]), _numbers(public["heaps"]))
-        return cls(PublicColumn(values, grain), known)
+        rows = PublicColumn(np.sort(np.array(_numbers(public["values"]))), grain)
+        given = PublicColumn(np.sort(np.array(_numbers(data["given"]))), grain) if "given" in data else rows
+        if not known.is_whole() or not all(len(each.rows) and np.isfinite(each.rows).all() for each in (rows, given)):
+            raise ValueError("no distribution")
+        return cls(rows, known, given)
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

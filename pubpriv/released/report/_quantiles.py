@@ -7,7 +7,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from pubpriv.released.histograms import Histogram
 from pubpriv.released.numbers import Z95, Number, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._digits import percent
@@ -85,40 +84,25 @@ def quantile_plot(estimate: QuantilesEstimate, columns: Sequence[str]) -> Elemen
     add(made, words("its privacy part", 133.0, 12.0, font_size="11", fill=FAINT))
     for place, (name, numbers) in enumerate(found.items()):
         y = head + row * place + 14
-        ends = [end for n in numbers for end in n.interval]
-        scale = _Scale.of(estimate, name, ends, 12.0)
+        scale = _Scale.of(estimate, name, [end for n in numbers for end in n.interval], 12.0)
         add(made, words(short(name, 50), 0.0, y, font_weight="bold"), line(12.0, y + 22, _RIGHT, y + 22))
         for n in numbers:
             low, high = n.interval
             add(made, line(scale(low), y + 22, scale(high), y + 22, BOTH, 7.0))
-            noise = Z95 * n.privacy
-            add(made, line(scale(n.value - noise), y + 22, scale(n.value + noise), y + 22, NOISE, 3.0))
+            ends = max(low, n.value - Z95 * n.privacy), min(high, n.value + Z95 * n.privacy)
+            add(made, line(scale(ends[0]), y + 22, scale(ends[1]), y + 22, NOISE, 3.0))
             add(made, dot(scale(n.value), y + 22))
         scale.name(made, [(n.value, f"{100 * (n.rank or 0):g}%") for n in numbers], y + 13)
         scale.name(made, [(n.value, value_in_words(n)) for n in numbers], y + 41)
     return made
 
 
-def distribution_charts(
-    estimate: QuantilesEstimate, columns: Sequence[str], public: Sequence[Histogram]
-) -> list[Element]:
-    """Draw the share of the rows at or below each value, in a band, with the public rows dotted.
-
-    Args:
-        estimate: the release.
-        columns: names of the columns to draw.
-        public: histograms of the public rows, of each column of the release; empty: unknown.
-    """
-    made = []
-    for place, name in enumerate(columns):
-        bars = public[estimate.columns.index(name)] if public else None
-        made.append(_distribution(estimate, name, f"distribution-{place + 1}", bars))
-    return made
+def distribution_charts(estimate: QuantilesEstimate, columns: Sequence[str]) -> list[Element]:
+    """Draw the share of the rows at or below each value, in a band, with the public rows dotted."""
+    return [_distribution(estimate, name, f"distribution-{place + 1}") for place, name in enumerate(columns)]
 
 
-def _distribution(
-    estimate: QuantilesEstimate, name: str, of_picture: str, public: Histogram | None
-) -> Element:
+def _distribution(estimate: QuantilesEstimate, name: str, of_picture: str) -> Element:
     whole = estimate.distributions[estimate.columns.index(name)]
     shares = np.linspace(_OUT, 1 - _OUT, _POINTS)
     values = [whole.value_at(float(share) * whole.known.total) for share in shares]
@@ -142,10 +126,10 @@ def _distribution(
         made[-1].set("opacity", "0.22")
     points = [(scale(x), upwards(share)) for x, share in zip(values, shares, strict=True)]
     add(made, curve(points, SHADES[0], 2.0))
-    if public is not None:
-        dotted = [(scale(x), upwards(share)) for x, share in _up_to(public)]
-        add(made, curve(dotted, INK, 1.2, "2 3"))
-        add(made, words("dotted: public rows", _RIGHT, 22.0, "end", **HALO, fill=FAINT))
+    public = whole.given.thinned.rows
+    dotted = [(scale(x), upwards((i + 0.5) / len(public))) for i, x in enumerate(public.tolist())]
+    add(made, curve(dotted, INK, 1.2, "2 3"))
+    add(made, words("dotted: public rows", _RIGHT, 22.0, "end", **HALO, fill=FAINT))
     quantiles = [n for n in of_quantity(estimate.numbers(), "quantile") if n.column == name]
     scale.name(made, [(n.value, value_in_words(n)) for n in quantiles], 184.0)
     add(made, line(_LEFT, upwards(0.0), _RIGHT, upwards(0.0), FAINT))
@@ -153,13 +137,6 @@ def _distribution(
 
 
 _SMALL = {"font_size": "11", "fill": FAINT}
-
-
-def _up_to(public: Histogram) -> list[tuple[float, float]]:
-    """Points of the public distribution, with half of what lies outside on either side."""
-    below = (public.outside / 2 + np.cumsum([0, *public.counts])) / public.rows
-    edges = np.linspace(public.low, public.high, len(public.counts) + 1)
-    return list(zip(edges.tolist(), below.tolist(), strict=True))
 
 
 def share_dots(numbers: Sequence[Number]) -> Element:

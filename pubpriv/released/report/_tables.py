@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.released.numbers import Z95, Number, sources_of
+from pubpriv.released.numbers import MISSING, Z95, Number, sources_of
 from pubpriv.released.report._digits import MINUS, rounded, small
 
 
@@ -63,11 +63,11 @@ def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Seque
 
 
 def label(number: Number) -> str:
-    """Name a number in a table: `income`, `income, 25%`, `income = 0`, `income = missing`, `component 2`."""
+    """Name a number in a table: `income`, `income, 25%`, `income = 0`, `income, missing`, `component 2`."""
     if number.rank is not None:
         return f"{number.column}, {100 * number.rank:g}%"
     if number.level is not None:
-        return f"{number.column} = {number.level}"
+        return f"{number.column}{', ' if number.level == MISSING else ' = '}{number.level}"
     return number.column or f"component {number.component}"
 
 

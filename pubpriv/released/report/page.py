@@ -286,7 +286,7 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
     histograms = kept if public is None else histograms_of(public)
     shown = _shown(estimate)
     if isinstance(estimate, QuantilesEstimate):
-        found = distribution_charts(estimate, [estimate.columns[i] for i in shown], histograms)
+        found = distribution_charts(estimate, [estimate.columns[i] for i in shown])
     else:
         found = fit_charts(estimate, shown, histograms)
     charts = [figure(chart, "") for chart in found]

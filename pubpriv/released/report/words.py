@@ -4,8 +4,8 @@ from statistics import median
 
 from pubpriv.data.columns import parse_columns
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.numbers import Number, counted, of_all, of_columns, of_quantity
-from pubpriv.released.quantiles import MISSING, QuantilesEstimate
+from pubpriv.released.numbers import MISSING, Number, counted, of_all, of_columns, of_quantity
+from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._digits import percent, rounded
 
 _METHODS = {
