@@ -18,8 +18,10 @@ FUNCTIONS = ("log", "log1p", "sqrt")
 
 CALL = re.compile(rf"\s*({'|'.join(FUNCTIONS)})\((.+)\)\s*", re.DOTALL)
 CLIP = re.compile(r"\s*clip\((.+),([^,]+),([^,]+)\)\s*", re.DOTALL)
+LEVELS = re.compile(r"\s*levels\((.+)\)\s*", re.DOTALL)
 RATIO = re.compile(rf"\s*({QUOTED}|\S.*?)\s+/\s+({QUOTED}|\S.*?)\s*", re.DOTALL)
-"""Match the expressions: a function of a column, a column between two numbers, one column over another."""
+"""Match the expressions: a function of a column, a column between two numbers, levels of a column, and one column over
+another."""
 
 _IN_QUOTES = re.compile(QUOTED)
 _OPENED = rf"(?<![^\s(,]){QUOTED}(?=\s*(?:[,)]|\Z)|\s+/\s)"
@@ -35,7 +37,7 @@ def quoted(name: str, quote: str = "`") -> str:
 
 def is_expression(text: str) -> bool:
     """Return whether a text is an expression, and no name."""
-    return not _IN_QUOTES.fullmatch(text.strip()) and any(form.fullmatch(text) for form in (CALL, CLIP, RATIO))
+    return not _IN_QUOTES.fullmatch(text.strip()) and any(form.fullmatch(text) for form in (CALL, CLIP, LEVELS, RATIO))
 
 
 def inside(text: str) -> str:

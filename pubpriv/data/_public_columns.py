@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from io import BytesIO, TextIOWrapper
 from typing import Any
 
@@ -27,6 +28,8 @@ from pubpriv.data._arrow import (
     validity_of,
 )
 from pubpriv.data._public_files import PublicFile, check_content, public_files_of, read_arrow, unreadable
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.category_codes import check_kind, level_numbers
 from pubpriv.data.columns import Column, called_like, meant, parse_columns, sources_of, two_meanings
 from pubpriv.data.formats.cells import numbers_in
 from pubpriv.data.formats.memory_table import IN_USE, is_in_use, is_private
@@ -57,6 +60,8 @@ class _PublicColumn:
     named_only: bool = False
     other: str = ""
     """The first cell that is no number, of a column in which some are."""
+    cells: Callable[[], Sequence[Any]] | None = None
+    """Returns its cells as Arrow arrays, one after the other, for levels; None: it has no texts."""
 
 
 def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
@@ -214,7 +219,8 @@ def _of_cells(name: str, kind: str, cells: Any, named_only: bool) -> _PublicColu
     real = known.any() and not len(odd)
     other = cells[int(odd[0])].as_py() if 0 < len(odd) < known.sum() else b""
     shown = other.decode(errors="replace")[:_SHOWN] if isinstance(other, bytes) else ""
-    return _PublicColumn(name, kind, len(cells), numbers.copy if real else None, named_only, shown)
+    made = numbers.copy if real else None
+    return _PublicColumn(name, kind, len(cells), made, named_only, shown, lambda: [cells])
 
 
 def _of_polars(series: Any) -> _PublicColumn:
@@ -281,7 +287,7 @@ def _of_arrow_column(name: str, kind: Any, chunks: Sequence[Any]) -> _PublicColu
         return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in chunks)])
 
     made = numbers if is_read_as_number(kind) else None
-    return _PublicColumn(name, str(kind), sum(map(len, chunks)), made, not is_number(kind))
+    return _PublicColumn(name, str(kind), sum(map(len, chunks)), made, not is_number(kind), cells=lambda: chunks)
 
 
 def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
@@ -290,14 +296,17 @@ def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
     Raises:
         InvalidInput: no such column, two of them, or one that is not numeric.
     """
-    cells = wanted.of(lambda name: _numbers_of(columns, name, wanted))
+    cells = wanted.of(
+        lambda name: _numbers_in(_named(columns, name, wanted)),
+        lambda by: _levels_in(_named(columns, by.source, wanted), by),
+    )
     with np.errstate(all="ignore"):
         wanted.apply(cells)
     return cells
 
 
-def _numbers_of(columns: Sequence[_PublicColumn], name: str, wanted: Column) -> np.ndarray:
-    """Cells of the column of that name, for `wanted`, as a new array; raises as `_cells_of` does."""
+def _named(columns: Sequence[_PublicColumn], name: str, wanted: Column) -> _PublicColumn:
+    """The column of that name, for `wanted`; raises as `_cells_of` does."""
     matches = [column for column in columns if column.name == name]
     if len(matches) != 1:
         problem = "is missing from" if not matches else "appears more than once in"
@@ -308,7 +317,17 @@ def _numbers_of(columns: Sequence[_PublicColumn], name: str, wanted: Column) -> 
             f"column {name!r} {problem} the public table, whose columns are: {', '.join(names)}"
             f"{'' if matches else meant(name, names)}"
         )
-    return _numbers_in(matches[0])
+    return matches[0]
+
+
+def _levels_in(found: _PublicColumn, by: ByCategory) -> np.ndarray:
+    """Numbers of a column's levels."""
+    if found.cells is None:
+        raise InvalidInput(f"column {found.name!r} of the public table is {found.kind}, and has no levels of texts")
+    parts = found.cells()
+    for part in parts:
+        check_kind(by.column, part.type, "the public table")
+    return np.concatenate([np.empty(0), *(level_numbers(part, by) for part in parts)])
 
 
 def _numbers_in(found: _PublicColumn) -> np.ndarray:
@@ -384,10 +403,15 @@ def _joined_column(
             )
         return np.concatenate([_numbers_or_none(part, rows[file]) for file, part in there.items()])
 
+    def cells() -> list[Any]:
+        return [array for part in there.values() if part.cells is not None for array in part.cells()]
+
     known = words is None or any(np.isfinite(part.numbers()).any() for part in numbers.values() if part.numbers)
     first = next(iter(there.values())) if words is None else there[words]
     named_only = all(part.named_only for part in numbers.values())
-    return _PublicColumn(name, first.kind, sum(rows.values()), joined if numbers and known else None, named_only)
+    made = joined if numbers and known else None
+    texts = None if odd is not None or any(part.cells is None for part in there.values()) else cells
+    return _PublicColumn(name, first.kind, sum(rows.values()), made, named_only, cells=texts)
 
 
 def _numbers_or_none(column: _PublicColumn, rows: int) -> np.ndarray:
@@ -412,10 +436,18 @@ def _read_csv(file: PublicFile) -> list[_PublicColumn]:
     )
     if len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
-    return [
+    texts = cache(lambda: pd.read_csv(BytesIO(file.content), dtype=str, keep_default_na=False))
+    columns = [
         column if column.numbers else _of_cells(column.name, column.kind, _texts_of(frame.iloc[:, i]), True)
         for i, column in enumerate(_of_frame(frame))
     ]
+    # levels are texts as they are written, as those of a private file are
+    return [replace(column, cells=partial(_cells_in, texts, i)) for i, column in enumerate(columns)]
+
+
+def _cells_in(texts: Callable[[], Any], i: int) -> list[Any]:
+    """Cells of a column of a CSV file as they are written."""
+    return [_texts_of(texts().iloc[:, i])]
 
 
 def _texts_of(series: Any) -> Any:

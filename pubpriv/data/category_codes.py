@@ -117,6 +117,21 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
     return of_each_value(array, partial(_codes_of_values, by=by), np.nan)
 
 
+def level_numbers(array: Any, by: ByCategory) -> np.ndarray:
+    """Return the index of each value in a list of levels, float64 (length,): after the last for others, NaN for null.
+
+    Args:
+        array: of a type that `check_kind` admits.
+        by: the levels, as categories.
+    """
+
+    def numbers(values: Any) -> np.ndarray:
+        codes = _codes_of_values(values, by)
+        return np.where(np.isnan(codes) & validity_of(values), float(len(by.values)), codes)
+
+    return of_each_value(array, numbers, np.nan)
+
+
 def _codes_of_values(array: Any, by: ByCategory) -> np.ndarray:
     """The same for an array without a dictionary."""
     import pyarrow as pa

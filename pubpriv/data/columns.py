@@ -11,7 +11,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from pubpriv.common.column_names import CALL, CLIP, FUNCTIONS, RATIO, inside, is_expression, quoted, text_of
+from pubpriv.common.column_names import (
+    CALL,
+    CLIP,
+    FUNCTIONS,
+    LEVELS,
+    RATIO,
+    inside,
+    is_expression,
+    quoted,
+    split_columns,
+    text_of,
+)
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput, nearest
 
@@ -19,6 +31,9 @@ MAPS = dict(zip(FUNCTIONS, (np.log, np.log1p, np.sqrt), strict=True))
 """Functions of one cell that an expression may name."""
 
 _BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
+_PLAIN = re.compile(r"[^\s`\"(),/](?:[^`\"(),/]*[^\s`\"(),/])?")
+"""Levels that need no quotes."""
+
 _SIGNS = r"[-+*/^]+"
 _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 
@@ -27,7 +42,10 @@ _MARKS = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 _COMMAS = "commas separate the cells of a CSV file, and points the decimals"
 
-_EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
+_EXPRESSIONS = (
+    "log(column), log1p(column), sqrt(column), clip(column, low, high), levels(column, a, b), column / column with "
+    "blanks around /"
+)
 """All expressions, as messages list them."""
 
 
@@ -38,15 +56,17 @@ class Column:
 
     Attributes:
         source: column of the table.
-        function: `log`, `log1p`, `sqrt`, `clip` or `ratio`; None: cells stay as they are.
+        function: `log`, `log1p`, `sqrt`, `clip`, `levels` or `ratio`; None: cells stay as they are.
         over: column by which `ratio` divides.
         between: the two bounds of `clip`.
+        levels: texts that `levels` numbers from 0; any other one, that is not missing, has the number after the last.
     """
 
     source: str
     function: str | None = None
     over: str | None = None
     between: tuple[float, float] | None = None
+    levels: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -55,6 +75,11 @@ class Column:
         Names are in quotes only where the text would mean something else without them.
         """
         return _text_of(self)
+
+    @property
+    def categories(self) -> ByCategory:
+        """The levels, as a list of categories of the source."""
+        return ByCategory(quoted(self.source), self.levels or ())
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -66,12 +91,17 @@ class Column:
         """What `undo` returns to: the source column, or the quotient itself, which cannot be undone."""
         return self.source if self.over is None else self.name
 
-    def of(self, cells: Callable[[str], np.ndarray]) -> np.ndarray:
-        """Return the input of `apply`: cells of the source, or quotients, which are missing if the divisor is 0.
+    def of(self, cells: Callable[[str], np.ndarray], numbered: Callable[[ByCategory], np.ndarray]) -> np.ndarray:
+        """Return the input of `apply`: cells of the source, numbers of levels, or quotients.
+
+        A quotient is missing if the divisor is 0.
 
         Args:
             cells: returns the cells of a column of the table by its name.
+            numbered: returns the numbers of a column's levels.
         """
+        if self.levels is not None:
+            return numbered(self.categories)
         if self.over is None:
             return cells(self.source)
         with np.errstate(all="ignore"):
@@ -96,6 +126,8 @@ class Column:
             return f"{source} / {over}"
         if self.between is not None:
             return f"clip({source}, {', '.join(map(_written, self.between))})"
+        if self.levels is not None:
+            return f"levels({', '.join([source, *map(_level_text, self.levels)])})"
         return f"{self.function}({source})" if self.function else source
 
     @property
@@ -202,6 +234,12 @@ def _parse(name: object) -> Column:
         if low is None or high is None or not low < high:
             raise InvalidInput(f"{name.strip()}: a column is clipped between two numbers, clip(column, low, high)")
         return Column(inside(match[1]), "clip", between=(low, high))
+    if match := LEVELS.fullmatch(name):
+        source, *levels = (inside(text) for text in split_columns(match[1]))
+        made = Column(source, "levels", levels=tuple(levels))
+        if not made.categories.values:
+            raise InvalidInput(f"{name.strip()}: levels are counted of a column and its texts, levels(column, a, b)")
+        return made
     match = RATIO.fullmatch(name)
     assert match is not None  # the last kind of expression
     return Column(inside(match[1]), "ratio", inside(match[2]))
@@ -212,6 +250,11 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _level_text(level: str) -> str:
+    """Text of a level in an expression; in quotes if it would be read as something else."""
+    return level if _PLAIN.fullmatch(level) else quoted(level)
 
 
 def _written(number: float) -> str:

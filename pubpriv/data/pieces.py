@@ -17,7 +17,7 @@ from pubpriv.common.tables import Listing, advice_on, is_called_a_table, is_in_m
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.category_codes import check_kind, check_values, codes_of
+from pubpriv.data.category_codes import check_kind, check_values, codes_of, level_numbers
 from pubpriv.data.columns import Column, map_columns, meant, sources_of, two_meanings
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
@@ -271,9 +271,7 @@ def _footer_of(
     """Check the columns of a file, or of a table without any."""
     _check_schema(look, columns, where)
     if by is not None:
-        kind = look.schema.field(_place(look, by.source, where)).type
-        check_kind(by.column, kind, f"the private table {where}")
-        check_values(by, kind, f"the private table {where}")
+        _check_categories(look, by, where)
     ids = tuple(id_kind(name, look.schema.field(_place(look, name, where)).type, where) for name in person)
     dated = look.schema.field(_place(look, dates, where)).type if dates else None
     if dated is not None and dates not in look.untyped:
@@ -317,10 +315,19 @@ def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
         own = column.function is not None and column.name in look.schema.names
         if own and not {*column.sources} <= {*look.schema.names}:
             raise InvalidInput(two_meanings(column, f"the private table {where}"))
-    for name in sources_of(columns):
+    for column in columns:
+        if column.levels is not None:
+            _check_categories(look, column.categories, where)
+    for name in sources_of(column for column in columns if column.levels is None):
         kind = look.schema.field(_place(look, name, where)).type
         if name not in look.untyped and not is_read_as_number(kind):
             raise InvalidInput(f"column {name!r} of the private table {where} {no_number(name, kind)}")
+
+
+def _check_categories(look: Look, by: ByCategory, where: str) -> None:
+    kind = look.schema.field(_place(look, by.source, where)).type
+    check_kind(by.column, kind, f"the private table {where}")
+    check_values(by, kind, f"the private table {where}")
 
 
 def _place(look: Look, name: str, where: str) -> int:
@@ -346,6 +353,11 @@ def _numbers_of(batch: Any, name: str) -> np.ndarray:
     return numbers_in(array) if is_bytes(array.type) else numbers_of(array)
 
 
+def _levels_of(batch: Any, by: ByCategory) -> np.ndarray:
+    """Numbers of the levels of a column."""
+    return level_numbers(_cells(batch, by.source), by)
+
+
 def _cells(batch: Any, name: str) -> Any:
     """The column of that name."""
     return batch.column(batch.schema.get_field_index(name))
@@ -357,7 +369,8 @@ def _reblocked(batches: Any, columns: tuple[Column, ...], length: int, by: ByCat
     block, filled = np.empty((d + (by is not None), length)), 0
     for batch in batches:
         numbers = cache(partial(_numbers_of, batch))
-        cells = [column.of(numbers) for column in columns]
+        levels = partial(_levels_of, batch)
+        cells = [column.of(numbers, levels) for column in columns]
         cells += [] if by is None else [codes_of(_cells(batch, by.source), by)]
         taken = 0
         while taken < batch.num_rows:
