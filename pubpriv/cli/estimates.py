@@ -81,7 +81,7 @@ def _show_quantiles(numbers: "Sequence[Number]") -> None:
     title = "released quantiles: so many of the rows lie at or below the value"
     table(title, ["", "rows", "value", "95% interval", *_heads(sources)], rows)
     shares = [
-        [str(number.column), str(number.level), f"{number.value:.3%}", "{:.3%} to {:.3%}".format(*number.interval)]
+        [str(number.source), str(number.level), f"{number.value:.3%}", "{:.3%} to {:.3%}".format(*number.interval)]
         for number in of_quantity(numbers, "share")
     ]
     table("released shares of the rows", ["", "", "share", "95% interval"], shares)

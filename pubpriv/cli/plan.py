@@ -104,7 +104,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if known.public is None and not estimator.needs_public(settings):
             opened: PublicTable | Size = _no_public(public_rows, dims, known.columns)
         else:
-            opened = _public(known, public_rows, dims, estimator.one_law)
+            opened = _public(_with_shares(known, settings), public_rows, dims, estimator.one_law)
         by_column = by_column_options(estimator, given)
         if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
@@ -141,6 +141,18 @@ def _persons(case: Any, persons: int | None, rows_per_person: str, sizes: str | 
 
 for each in ESTIMATORS:
     app.command(each.name, help=each.plan_help)(with_settings(_plan(each), each, planned=True))
+
+
+def _with_shares(known: Known, settings: Any) -> Known:
+    """Name the columns whose values are counted, with the levels of the public rows."""
+    shares = getattr(settings, "shares", ())
+    if not shares or known.public is None:
+        return known
+    from pubpriv.data.public_categories import counted_columns
+    from pubpriv.estimators.jobs import check_public_file
+
+    check_public_file(known.public, known.ledger, known.private)
+    return replace(known, columns=counted_columns(known.public, known.columns, shares))
 
 
 def _public(known: Known, rows: int | None, dims: int | None, one_law: bool) -> "PublicTable | Size":

@@ -236,10 +236,10 @@ def _parse(name: object) -> Column:
         return Column(inside(match[1]), "clip", between=(low, high))
     if match := LEVELS.fullmatch(name):
         source, *levels = (inside(text) for text in split_columns(match[1]))
-        made = Column(source, "levels", levels=tuple(levels))
-        if not made.categories.values:
-            raise InvalidInput(f"{name.strip()}: levels are counted of a column and its texts, levels(column, a, b)")
-        return made
+        if not levels:
+            raise InvalidInput(f"{name.strip()}: levels are of a column and its texts, levels(column, a, b)")
+        ByCategory(quoted(source), tuple(levels))  # refuses lists that are none
+        return Column(source, "levels", levels=tuple(levels))
     match = RATIO.fullmatch(name)
     assert match is not None  # the last kind of expression
     return Column(inside(match[1]), "ratio", inside(match[2]))

@@ -2,13 +2,17 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
+from pubpriv.common.column_names import quoted
 from pubpriv.common.tables import canonical, is_in_memory
+from pubpriv.data._public_columns import read_rows
 from pubpriv.data._public_files import PublicFile, public_files_of, read_arrow
 from pubpriv.data.categories import ByCategory, is_by_month, source_of_groups
 from pubpriv.data.category_codes import check_kind, texts_of
+from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.formats.pandas_columns import column_of
 from pubpriv.errors import InvalidInput
@@ -37,6 +41,44 @@ def groups_of(public: Any, column: str) -> ByCategory:
     if not found:
         raise InvalidInput(f"the public rows have no category in {column}: say which there are, with --by-values")
     return ByCategory(column, tuple(sorted(found)))
+
+
+def counted_columns(public: Any, columns: Sequence[str] | None, counted: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of an estimate, with those whose levels are counted.
+
+    A column of numbers stays as it is; one of texts becomes `levels(column, ...)` of the texts in the public rows. An
+    expression stays as it is. Reads no private row.
+
+    Args:
+        public: as in `groups_of`, and only columns that are there.
+        columns: other columns of the estimate, or the same; None: all numeric columns of the public rows.
+        counted: names, or expressions `levels(column, a, b)`.
+
+    Raises:
+        InvalidInput: as `groups_of` does.
+    """
+    numeric = _numeric(public)
+    listed = parse_columns(tuple(numeric if columns is None else columns)) if columns or numeric else ()
+    wanted = []
+    for column in parse_columns(tuple(counted)):
+        if column.function is not None or column.name in numeric:
+            wanted.append(column)
+            continue
+        levels = groups_of(public, quoted(column.source)).values
+        wanted.append(Column(column.source, "levels", levels=levels))
+    counted_names = {each.source for each in wanted}
+    kept = [column for column in listed if column.function is not None or column.source not in counted_names]
+    return tuple(dict.fromkeys(column.name for column in (*kept, *wanted)))
+
+
+def _numeric(public: Any) -> list[str]:
+    """Names of the columns of numbers; none if there is no such column."""
+    try:
+        return list(
+            read_rows(canonical(os.fspath(public)) if isinstance(public, str | os.PathLike) else public, None)[0]
+        )
+    except InvalidInput:
+        return []
 
 
 def _of_frame(frame: Any, column: str) -> set[str]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from pubpriv.data import cluster, stores
 from pubpriv.data.categories import ByCategory, named_source
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.contents import Contents
-from pubpriv.data.public_categories import groups_of
+from pubpriv.data.public_categories import counted_columns, groups_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
@@ -135,6 +135,11 @@ class Job:
             raise InvalidInput("--by-values names groups: say by which column, with --by COLUMN")
         return by
 
+    @property
+    def shares(self) -> tuple[str, ...]:
+        """Columns whose values are counted, beside those of `columns`; see `counted_columns`."""
+        return tuple(getattr(self.settings, "shares", ()))
+
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """Run the estimator inside an open run."""
         return self.estimator.driver(self.settings, public, curator, runner)
@@ -213,7 +218,8 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     _refuse_shared(private, *job.public_files())
     terms = ledger.periods(job.dataset)
     _check_period(job, terms)
-    columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
+    named = () if job.columns is None else (*job.columns, *(text for text in job.shares if text not in job.columns))
+    columns = tuple(sorted(sources_of(parse_columns(named)))) if named else ()
     warnings = () if terms is None or job.rows_of else (f"this run asks all rows: it counts in every {terms.unit}",)
     groups = () if job.by is None else (named_source(job.by),)
     if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
@@ -292,6 +298,16 @@ def _cluster_address(job: Job) -> str | None:
     return job.dask or os.environ.get(cluster.Cluster.variable) or None
 
 
+def _with_shares(job: Job, hashed: Callable[[str], str], runner: Runner) -> Job:
+    """Name the columns that are counted among those of the job."""
+    if not job.shares:
+        return job
+    if job.public is None:
+        raise InvalidInput("levels that are counted are those of public rows: give some")
+    found: tuple[str, ...] = runner(_ingest_levels, Place(), job.public, hashed(job.public), job.columns, job.shares)
+    return replace(job, columns=found)
+
+
 _Hash = Callable[[str], str]
 """Hashes the content of a public file, by its name."""
 
@@ -304,6 +320,7 @@ def _unhashed(_: str) -> str:
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger, hashed: _Hash
 ) -> tuple[PublicTable, PrivateTable]:
+    job = _with_shares(job, hashed, runner)
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
     check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
@@ -426,6 +443,15 @@ def _ingest_groups(path: str, content: str, column: str) -> ByCategory:
     """Read the groups in a column of the public rows in `path`; see `_ingest_public`."""
     del content
     return groups_of(path, column)
+
+
+@step(title="ingest public levels")
+def _ingest_levels(
+    path: str, content: str, columns: tuple[str, ...] | None, shares: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Name the columns whose levels are counted, with the levels that the public rows in `path` have."""
+    del content
+    return counted_columns(path, columns, shares)
 
 
 @opening_step(title="ingest private table")

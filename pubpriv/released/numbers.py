@@ -10,6 +10,8 @@ from enum import StrEnum
 from math import hypot, sqrt
 from typing import Any
 
+from pubpriv.data.columns import parse_columns
+
 QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0, "quantile": 1, "share": 1}
 """Quantities of released numbers, with the number of columns of each; `rows` is only for groups. A column has a
 quantile for each rank, and a share for each level."""
@@ -113,13 +115,21 @@ class Number:
         return self.quantity, self.column, self.other_column, self.rank, self.level
 
     @property
+    def source(self) -> str | None:
+        """Its column; that of a share of `levels(region, north, south)` is `region`."""
+        if self.column is None or self.level is None:
+            return self.column
+        (column,) = parse_columns((self.column,))
+        return column.source if column.levels is not None else self.column
+
+    @property
     def name(self) -> str:
         """Name by which a person asks for it.
 
         `mean:hours`, `variance:hours@2` of component 2, `weight@1[north]`, `quantile:hours@0.5`, `share:hours@missing`.
         """
         kind = "variance" if self.is_variance else self.quantity
-        columns = [name for name in (self.column, self.other_column) if name is not None][
+        columns = [name for name in (self.source, self.other_column) if name is not None][
             : 1 if self.is_variance else 2
         ]
         of = f":{','.join(columns)}" if columns else ""

@@ -37,9 +37,10 @@ class QuantilesEstimate(Estimate):
 
     Attributes:
         at: the q ranks, as shares of the rows that have a column.
-        found: by column and rank.
+        found: by column that is ranked, and rank.
         shares: of missing cells, and of values with many rows, by column.
         distributions: of each column.
+        unranked: names of the columns whose values were counted, not ranked.
         widening: factor of sampling errors where rows are not independent; see `Size.widening`.
 
     Example:
@@ -58,34 +59,48 @@ class QuantilesEstimate(Estimate):
     found: tuple[tuple[Quantile, ...], ...]
     shares: tuple[LevelShare, ...]
     distributions: tuple[Distribution, ...]
+    unranked: tuple[str, ...] = ()
     widening: float = 1.0
+
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """Names of the columns that have quantiles."""
+        return tuple(name for name in self.columns if name not in self.unranked)
 
     @property
     def estimand(self) -> str:
         """What was estimated, in words."""
-        return "quantiles of each column, of the rows that have a number in it"
+        if not self.unranked:
+            return "quantiles of each column, of the rows that have a number in it"
+        return f"{'quantiles and ' * bool(self.ranked)}shares of values of columns, of the rows that have one"
 
     @property
     def subject(self) -> str:
         """What was released, in a few words."""
-        return f"{counted(len(self.at), 'quantile')} of {counted(len(self.columns), 'column')}"
+        ranked = f"{counted(len(self.at), 'quantile')} of {counted(len(self.ranked), 'column')}" if self.ranked else ""
+        shares = f"the shares of values of {counted(len(self.unranked), 'column')}" if self.unranked else ""
+        return " and ".join(filter(None, (ranked, shares)))
 
     @property
     def quantiles(self) -> np.ndarray:
-        """The quantiles (d, q), in the data's own units; they rise with their ranks."""
-        return np.array([[each.value for each in column] for column in self.found])
+        """The quantiles (d, q) of the columns that are ranked, in their own units; they rise with their ranks."""
+        return np.array([[each.value for each in column] for column in self.found]).reshape(
+            len(self.found), len(self.at)
+        )
 
     @property
     def intervals(self) -> np.ndarray:
         """Ends of 95% intervals (d, q, 2), for sampling, noise and what is not known inside a cell, together."""
-        return np.array([[(each.low, each.high) for each in column] for column in self.found])
+        ends = [[(each.low, each.high) for each in column] for column in self.found]
+        return np.array(ends).reshape(len(self.found), len(self.at), 2)
 
     @property
     def rank_errors(self) -> dict[str, np.ndarray]:
         """Standard errors of the ranks (d, q) by source, `sampling`, `privacy` and `grid`, as shares of the rows."""
-        totals = np.array([[column.known.total] for column in self.distributions])
-        errors = np.array([[(q.sampling, q.noise, q.grid) for q in column] for column in self.found])
-        return {source: errors[..., i] / totals for i, source in enumerate(_SOURCES)}
+        totals = [[self._of(name).known.total] for name in self.ranked]
+        errors = [[(q.sampling, q.noise, q.grid) for q in column] for column in self.found]
+        array = np.array(errors).reshape(len(self.found), len(self.at), len(_SOURCES))
+        return {source: array[..., i] / np.array(totals).reshape(-1, 1) for i, source in enumerate(_SOURCES)}
 
     @property
     def missing(self) -> np.ndarray:
@@ -102,6 +117,22 @@ class QuantilesEstimate(Estimate):
         """
         (found,) = read(self._of(column), check_shares((share,)), self.widening)
         return found.value, found.low, found.high
+
+    def share(self, column: str, level: str) -> tuple[float, float, float]:
+        """Return the released share of a level of a column, and the ends of its 95% interval.
+
+        Args:
+            column: its name; of `levels(region, north, south)` also `region`.
+            level: as in `to_frame`: a value, `missing`, `> 10`.
+
+        Raises:
+            InvalidInput: no such share was released.
+        """
+        named = {(name, n.level): n for n in self.numbers() if n.level for name in (n.column, n.source)}
+        if (column, level) not in named:
+            raise InvalidInput(f"no share of {level} in {column} was released: to_frame() lists those that were")
+        number = named[column, level]
+        return (number.value, *number.interval)
 
     def share_up_to(self, column: str, value: float) -> tuple[float, float, float]:
         """Return the share of the rows at or below a value, and the ends of its 95% interval; it costs nothing.
@@ -155,8 +186,9 @@ class QuantilesEstimate(Estimate):
         return np.array(known.edges), below, np.array(sds)
 
     def shape_of(self, part: str) -> tuple[int, ...]:
-        """Return the shape of the quantiles: columns, then ranks."""
-        return (*super().shape_of(part), len(self.at))
+        """Return the shape of the quantiles: columns that are ranked, then ranks."""
+        del part
+        return len(self.ranked), len(self.at)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model file as plain data."""
@@ -166,6 +198,7 @@ class QuantilesEstimate(Estimate):
             "rank_errors": {source: errors.tolist() for source, errors in self.rank_errors.items()},
             "shares": [{"column": each.column, "level": each.level, **vars(each.share)} for each in self.shares],
             "distributions": [each.to_json() for each in self.distributions],
+            **({"unranked": list(self.unranked)} if self.unranked else {}),
             "widening": self.widening,
         }
 
@@ -173,13 +206,15 @@ class QuantilesEstimate(Estimate):
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """Read quantiles, shares and distributions."""
         distributions = tuple(map(Distribution.from_json, data["distributions"]))
-        at, errors = tuple(map(float, data["at"])), data["rank_errors"]
-        own = [
-            np.array(errors[source], dtype=float) * [[column.known.total] for column in distributions]
-            for source in _SOURCES
-        ]
-        numbers = np.array(data["quantiles"], dtype=float)[..., None], np.array(data["intervals"], dtype=float)
-        cells = np.concatenate([*numbers, *(each[..., None] for each in own)], axis=2).tolist()
+        at, unranked = tuple(map(float, data["at"])), tuple(map(str, data.get("unranked", ())))
+        pairs = zip(data["columns"], distributions, strict=True)
+        totals = np.array([column.known.total for name, column in pairs if name not in unranked]).reshape(-1, 1)
+        shape = len(totals), len(at)
+        ranks = (np.array(data["rank_errors"][source], dtype=float).reshape(shape) * totals for source in _SOURCES)
+        parts = [data["quantiles"], *ranks]
+        value, *own = (np.array(part, dtype=float).reshape(*shape, 1) for part in parts)
+        ends = np.array(data["intervals"], dtype=float).reshape(*shape, 2)
+        cells = np.concatenate([value, ends, *own], axis=2).tolist()
         found = tuple(tuple(Quantile(share, *q) for share, q in zip(at, column, strict=True)) for column in cells)
         names = ("value", "low", "high", "sampling", "noise")
         shares = (
@@ -191,34 +226,42 @@ class QuantilesEstimate(Estimate):
             "found": found,
             "shares": tuple(shares),
             "distributions": distributions,
+            "unranked": unranked,
             "widening": float(data["widening"]),
         }
 
     def _lacking_numbers(self) -> Iterator[str]:
-        yield from super()._lacking_numbers()
+        if self.ranked:
+            yield from super()._lacking_numbers()
         low, high = np.moveaxis(self.intervals, 2, 0)
         if (
             not finite(self.intervals, (*self.quantiles.shape, 2))
             or not ((low <= self.quantiles) & (self.quantiles <= high)).all()
         ):
             yield "each quantile should lie in its interval"
-        if len(self.distributions) != len(self.columns) or not {each.column for each in self.shares} <= {*self.columns}:
+        if not {*self.unranked} <= {*self.columns} or not {each.column for each in self.shares} <= {*self.columns}:
             yield "its distributions and shares are not those of its columns"
         if any(not 0 <= each.share.low <= each.share.value <= each.share.high <= 1 for each in self.shares):
             yield "each share should lie in its interval, between 0 and 1"
 
     def _rows(self) -> Iterator[Number]:
-        stacked = np.stack(self._stacked("quantiles", self.quantiles), axis=-1)[0].tolist()
-        for name, found, cells in zip(self.columns, self.found, stacked, strict=True):
-            for q, (value, *errors) in zip(found, cells, strict=True):
-                number = Number.at(("quantile", None, name, None), value, errors)
+        stacked = dict[str, np.ndarray]()
+        if self.ranked:
+            cells = np.stack(self._stacked("quantiles", self.quantiles), axis=-1)[0]
+            stacked = dict(zip(self.ranked, cells, strict=True))
+        for name in self.columns:
+            for i, (value, *errors) in enumerate(stacked[name].tolist() if name in stacked else ()):
+                q, number = self._found(name)[i], Number.at(("quantile", None, name, None), value, errors)
                 yield replace(number, rank=q.share, low=q.low, high=q.high)
             for level, s in [(each.level, each.share) for each in self.shares if each.column == name]:
                 number = Number("share", None, name, None, s.value, s.sampling, s.noise)
                 yield replace(number, level=level, low=s.low, high=s.high)
 
+    def _found(self, column: str) -> tuple[Quantile, ...]:
+        return self.found[self.ranked.index(column)]
+
     def _quantile(self, column: str, rank: float) -> Quantile:
-        return self.found[self.columns.index(column)][self.at.index(rank)]
+        return self._found(column)[self.at.index(rank)]
 
     def _of(self, column: str) -> Distribution:
         if column not in self.columns:
@@ -228,6 +271,8 @@ class QuantilesEstimate(Estimate):
 
 def errors_of(found: tuple[tuple[Quantile, ...], ...]) -> dict[str, list[list[float]]]:
     """Divide half of each interval, in standard errors, over its sources, by the squares of the errors of its rank."""
+    if not found:
+        return {source: [] for source in _SOURCES}
     halves = np.array([[(q.high - q.low) / 2 / Z95 for q in column] for column in found])
     parts = np.array([[(q.sampling, q.noise, q.grid) for q in column] for column in found])
     whole = halves / np.sqrt((parts**2).sum(axis=2))

@@ -35,13 +35,14 @@ def test_a_flow_releases_what_a_plain_run_does(prefect_server, tmp_path, monkeyp
     random = np.random.default_rng(1)
     for name, n in (("private", 3000), ("public", 60)):
         zeros = np.where(random.random(n) < 0.4, 0.0, random.lognormal(2, 1, n))
-        pd.DataFrame({"a": random.normal(50, 9, n), "b": zeros}).to_parquet(tmp_path / f"{name}.parquet")
+        frame = pd.DataFrame({"a": random.normal(50, 9, n), "b": zeros})
+        frame.assign(c=random.choice(["x", "y"], n)).to_parquet(tmp_path / f"{name}.parquet")
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / "out"))
     url, dataset = f"sqlite:///{tmp_path}/ledger.db", f"about-{estimator.name}"
     with Ledger.open(url) as ledger:
         ledger.register(dataset, budget=pp.parse_budget("zcdp:2"), unit="one patient")
     tables = f"{tmp_path}/private.parquet", f"{tmp_path}/public.parquet"
-    job = Job.of(estimator, *tables, None, "zcdp:0.5", dataset, url, "r1")
+    job = Job.of(estimator, *tables, None, "zcdp:0.5", dataset, url, "r1", shares=("c",), above={"a": 60.0})
     made = FLOWS[estimator.name](parameters_of(job))
     again = run_job(job)
     assert again.to_json() == made.to_json()
@@ -49,8 +50,8 @@ def test_a_flow_releases_what_a_plain_run_does(prefect_server, tmp_path, monkeyp
     with get_client(sync_client=True) as client:
         listed = {each.key: each for each in client.read_artifacts() if str(each.key).startswith(dataset)}
     rows = json.loads(listed[f"{dataset}--quantiles"].data)
-    assert len(rows) == len(made.numbers()) == 2 * len(made.at) + 3
-    assert {row["column"] for row in rows} == {"a", "b"}
+    assert len(rows) == len(made.numbers()) == 2 * len(made.at) + 8
+    assert {row["column"] for row in rows} == {"a", "b", "levels(c, x, y)"}
     assert {path.suffix for path in (tmp_path / "out" / "models" / dataset).glob("r1.*")} == {
         ".json",
         ".parquet",

@@ -19,6 +19,7 @@ ESTIMATORS = {
     "mean": pp.estimate_mean,
     "gaussian": pp.estimate_gaussian,
     "quantiles": pp.estimate_quantiles,
+    "shares": lambda public, curator: pp.estimate_quantiles(public.round(), curator, shares=curator.columns),
     "mixture": lambda public, curator: pp.estimate_mixture(public, curator, n_components=2),
 }
 

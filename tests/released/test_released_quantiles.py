@@ -100,7 +100,7 @@ def test_sentences_are_for_people():
     assert sentence(release, "income").startswith("Half of income lie at or below 50.0 (")
     text = sentence(quantiles_release(("income",), zeros=0.3, sd=1.0), "income")
     assert "; 30.0% (27." in text
-    assert ") of all rows have no number there." in text
+    assert ") of all rows have none." in text
     assert sentence(release, "income") in lead(release)
     assert sentence(release, "income") in page(release)
     assert "Nine tenths of age" in sentence(quantiles_release(at=(0.9,)), "age")

@@ -15,10 +15,15 @@ _MOVES = 2
 """Times that they are moved: the second time by quartiles that the first one made better."""
 
 
-def located(given: PublicColumn, rounds: Sequence[CellCounts], records: float, records_sd: float) -> Distribution:
-    """Pool the counts of all rounds, and move the public rows if these say so; for arguments see `pooled`."""
+def located(
+    given: PublicColumn, rounds: Sequence[CellCounts], records: float, records_sd: float, counted: bool = False
+) -> Distribution:
+    """Pool the counts of all rounds, and move the public rows if these say so; for arguments see `pooled`.
+
+    Those of a column whose levels are counted stay where they are.
+    """
     public, known = given, pooled(rounds, records, given.masses, records_sd)
-    for _ in range(_MOVES):
+    for _ in range(0 if counted else _MOVES):
         other = moved(Distribution(public, known, given))
         if vagueness(rounds, records, other.masses) >= _BETTER * vagueness(rounds, records, public.masses):
             break

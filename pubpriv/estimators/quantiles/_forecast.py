@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted
-from pubpriv.estimators.quantiles.plan import QuantilesPlan, check_ranks, rank_noise
+from pubpriv.estimators.quantiles.plan import QuantilesPlan, held, rank_noise
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize
 from pubpriv.privacy.budgets import Budget, Purse
@@ -20,19 +20,24 @@ class QuantilesCase:
         m: number of public rows.
         at: ranks.
         some: whether ranks that drown are left out, as long as the middle one does not.
+        counted: columns that are counted, not ranked.
     """
 
     d: int
     m: int
     at: tuple[float, ...]
     some: bool = False
+    counted: int = 0
 
     most_rows = MOST_ROWS
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict the error of each rank."""
-        noise, errors = rank_noise(self.d, purse.rho) / n, []
-        for share in self.at:
+        noise, errors = rank_noise(self.d, purse.rho) / n, list[Predicted]()
+        if self.counted:
+            parts = 0.5 / math.sqrt(n), math.sqrt(self.d / purse.rho) / n, 0.5 / math.sqrt(n), 0.5 / math.sqrt(self.m)
+            errors.append(Predicted("share of a level that half of the rows have", "", *parts))
+        for share in self.at if self.counted < self.d else ():
             own = math.sqrt(share * (1 - share))
             parts = own / math.sqrt(n), noise, own / math.sqrt(n), own / math.sqrt(self.m)
             errors.append(Predicted(f"rank {share:g}", "shares of the rows", *parts))
@@ -41,7 +46,7 @@ class QuantilesCase:
     def feasible(self, n: int, purse: Purse) -> bool:
         """Decide whether the driver runs."""
         try:
-            check_ranks((0.5,) if self.some else self.at, n, self.d, purse.rho)
+            held(None if self.some or self.counted == self.d else self.at, n, self.d, purse.rho)
         except InvalidInput:
             return False
         return True

@@ -27,6 +27,6 @@ def grain_of(column: np.ndarray) -> Grain:
     return Grain(heaps=tuple(values[counts >= max(_FEWEST, _HEAP * len(column))].tolist()))
 
 
-def public_column(column: np.ndarray) -> PublicColumn:
-    """Sort public rows (m,), and look for their grain."""
-    return PublicColumn(np.sort(column), grain_of(column))
+def public_column(column: np.ndarray, levels: tuple[float, ...] = ()) -> PublicColumn:
+    """Sort public rows (m,), and look for their grain; if there are levels, each has a cell."""
+    return PublicColumn(np.sort(column), Grain(heaps=levels) if levels else grain_of(column))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.planning import Case, Size
+    from pubpriv.estimators.quantiles._targets import Targets
     from pubpriv.estimators.steps import Runner
     from pubpriv.privacy.budgets import Budget
     from pubpriv.released.quantiles import QuantilesEstimate
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 def _driver(settings: Settings, public: PublicTable, curator: Curator, runner: Runner) -> QuantilesEstimate:
     from pubpriv.estimators.quantiles.driver import estimate_quantiles
 
-    return estimate_quantiles(public, curator, settings.at, runner=runner)
+    counted = settings.shares, settings.above
+    return estimate_quantiles(public, curator, settings.at, shares=counted[0], above=counted[1], runner=runner)
 
 
 def _case(settings: Settings, public: PublicTable | Size) -> Case:
@@ -29,15 +31,25 @@ def _case(settings: Settings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.quantiles._forecast import QuantilesCase
     from pubpriv.estimators.quantiles.plan import wanted
 
-    size = public if isinstance(public, Size) else Size(len(_checked(settings, public).rows), len(public.columns))
-    return QuantilesCase(size.d, size.m, wanted(settings.at), settings.at is None)
+    if isinstance(public, Size):
+        return QuantilesCase(public.d, public.m, wanted(settings.at), settings.at is None, len(settings.shares))
+    table = _checked(settings, public)
+    counted = len(table.columns) - len(_targets(settings, table).ranked)
+    return QuantilesCase(len(table.columns), len(table.rows), wanted(settings.at), settings.at is None, counted)
 
 
 def _checked(settings: Settings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.quantiles.plan import check_public, wanted
 
     wanted(settings.at)
-    return check_public(public)
+    _targets(settings, check_public(public))
+    return public
+
+
+def _targets(settings: Settings, public: PublicTable) -> Targets:
+    from pubpriv.estimators.quantiles._targets import Targets
+
+    return Targets.of(public, (), settings.shares, settings.above)
 
 
 def _check_size(settings: Settings, public: PublicTable, n_private: int, budget: Budget) -> None:
@@ -45,7 +57,8 @@ def _check_size(settings: Settings, public: PublicTable, n_private: int, budget:
     from pubpriv.estimators.quantiles.plan import held
     from pubpriv.privacy.budgets import Purse
 
-    held(settings.at, n_private, len(public.columns), Purse.of(budget).rho)
+    at = settings.at if _targets(settings, public).ranked else None
+    held(at, n_private, len(public.columns), Purse.of(budget).rho)
 
 
 _WALK = (

@@ -5,7 +5,8 @@ are wanted. All rounds together are one estimate of each column's distribution (
 with intervals (`pubpriv.released.distributions.reading`). A heap or a step that the public rows show is given exactly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,14 @@ from pubpriv.estimators.quantiles._edges import first_edges, next_edges
 from pubpriv.estimators.quantiles._findings import findings_on, left_out
 from pubpriv.estimators.quantiles._grain import public_column
 from pubpriv.estimators.quantiles._pooling import CellCounts
+from pubpriv.estimators.quantiles._targets import Targets, level_names
 from pubpriv.estimators.quantiles.plan import QuantilesPlan, cells_question, check_public, held, wanted
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.ledger.unit import Size
 from pubpriv.privacy.budgets import BudgetLike
 from pubpriv.released.distributions.distribution import Distribution
 from pubpriv.released.distributions.public_column import PublicColumn
-from pubpriv.released.distributions.reading import read, share_missing, shares_of_heaps
+from pubpriv.released.distributions.reading import read, share_missing, share_up_to, shares_of_heaps
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.findings import doubts
 from pubpriv.released.histograms import public_part
@@ -47,16 +49,21 @@ def estimate_quantiles(
     curator: Curator,
     at: Sequence[float] | None = (0.1, 0.25, 0.5, 0.75, 0.9),
     *,
+    shares: Sequence[str] = (),
+    above: Mapping[str, float] | None = None,
     budget: BudgetLike | None = None,
     runner: Runner = plain,
 ) -> QuantilesEstimate:
-    """Estimate quantiles of all columns, with the share of missing cells of each.
+    """Estimate quantiles of columns, or the shares of their values, with the share of missing cells of each.
 
     Args:
         public: at least 8 public rows of the same kind, 30 are good: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
         at: ranks, rising, each as a share of the rows that have a number in the column; None: the nine of a
             description, from 0.01 to 0.99, without those that noise would drown.
+        shares: columns whose values are counted, not ranked: yes/no, categories, ratings. A column that is an
+            expression `levels(column, a, b)` is always counted.
+        above: by column, a value above which rows are counted, too.
         budget: what this estimate may spend, in the run's kind, or as text (`zcdp:0.1`); None: all that is left.
         runner: runs the steps.
 
@@ -88,38 +95,45 @@ def estimate_quantiles(
     if curator.groups is not None:
         raise InvalidInput("quantiles are of all rows together: open the table without by=")
     table = check_public(public_rows(public, curator.columns, "quantiles", one_law=False))
+    targets = Targets.of(table, asked, shares, above or {})
     configuration = {"at": list(asked), "columns": list(curator.columns), **({"some": True} if at is None else {})}
+    configuration |= {"shares": list(shares)} if shares else {}
+    configuration |= {"above": dict(above)} if above else {}
     purse = curator.begin("quantiles", configuration, table, budget)
     d = len(curator.columns)
     with refusing_by(curator.size):
-        shares = held(at, curator.n_rows, d, purse.rho)
+        ranks = held(at if targets.ranked else None, curator.n_rows, d, purse.rho)
+    targets = replace(targets, ranks=ranks if targets.ranked else ())
     plan = QuantilesPlan.of(purse, d)
     curator.rehearse(plan.questions)
-    rounds = _rounds(Execution(curator, "quantiles", runner), table, shares, plan)
-    return _released(table, curator, asked, shares, rounds)
+    rounds = _rounds(Execution(curator, "quantiles", runner), table, targets, plan)
+    return _released(table, curator, asked, targets, rounds)
 
 
-def _rounds(run: Execution, table: PublicTable, shares: tuple[float, ...], plan: QuantilesPlan) -> Rounds:
+def _rounds(run: Execution, table: PublicTable, targets: Targets, plan: QuantilesPlan) -> Rounds:
     """Ask all rounds."""
     rounds: Rounds = ()
     for number, ask in enumerate(plan.asks):
         edges = run.at(f"{number + 1} of {len(plan.asks)}")(
-            edges_of_round, table, *_records(run.curator.size), shares, rounds
+            edges_of_round, table, *_records(run.curator.size), targets, rounds
         )
         rounds = (*rounds, run.at(f"{number + 1} of {len(plan.asks)}")(count_cells, edges, ask))
     return rounds
 
 
 @step(title="edges of cells")
-def edges_of_round(
-    table: PublicTable, records: float, records_sd: float, shares: tuple[float, ...], rounds: Rounds
-) -> Edges:
+def edges_of_round(table: PublicTable, records: float, records_sd: float, targets: Targets, rounds: Rounds) -> Edges:
     """Choose the edges of the next round's cells, from public rows and released counts."""
-    public = [public_column(column) for column in table.rows.T]
-    if not rounds:
-        return tuple(tuple(first_edges(each).tolist()) for each in public)
-    columns = _columns(public, records, records_sd, rounds)
-    return tuple(tuple(next_edges(each, shares, len(rounds)).tolist()) for each in columns)
+    public = _public(table, targets)
+    columns = _columns(public, records, records_sd, targets, rounds) if rounds else ()
+    made = []
+    for i, (levels, above) in enumerate(zip(targets.levels, targets.above, strict=True)):
+        if levels:
+            edges = public[i].grain.edges(np.array(levels))
+        else:
+            edges = next_edges(columns[i], targets.ranks, len(rounds)) if columns else first_edges(public[i])
+        made.append(tuple(np.unique([*edges, *above]).tolist()))
+    return tuple(made)
 
 
 @step(title="counts of cells", private=True)
@@ -149,25 +163,30 @@ def _records(size: Size) -> tuple[float, float]:
     return float(size.rows), float(size.rows) if size.sd else 0.0
 
 
+def _public(table: PublicTable, targets: Targets) -> list[PublicColumn]:
+    return [public_column(column, levels) for column, levels in zip(table.rows.T, targets.levels, strict=True)]
+
+
 def _columns(
-    public: Sequence[PublicColumn], records: float, records_sd: float, rounds: Rounds
+    public: Sequence[PublicColumn], records: float, records_sd: float, targets: Targets, rounds: Rounds
 ) -> tuple[Distribution, ...]:
     """Pool what is known of each column."""
-    pairs = zip(public, zip(*rounds, strict=True), strict=True)
-    return tuple(located(each, own, records, records_sd) for each, own in pairs)
+    facts = zip(public, zip(*rounds, strict=True), targets.levels, strict=True)
+    return tuple(located(each, own, records, records_sd, bool(levels)) for each, own, levels in facts)
 
 
 def _released(
-    table: PublicTable, curator: Curator, asked: tuple[float, ...], shares: tuple[float, ...], rounds: Rounds
+    table: PublicTable, curator: Curator, asked: tuple[float, ...], targets: Targets, rounds: Rounds
 ) -> QuantilesEstimate:
     """Read quantiles and shares off all counts."""
-    size, statement = curator.size, curator.statement()
+    size, statement, names = curator.size, curator.statement(), curator.columns
     records, records_sd = _records(size)
-    public = [public_column(column) for column in table.rows.T]
-    columns = _columns(public, records, records_sd, rounds)
-    found = tuple(read(column, shares, size.widening) for column in columns)
-    facts = list(zip(curator.columns, found, columns, public, strict=True))
-    findings = (*(each for fact in facts for each in findings_on(*fact, records)), *left_out(asked, shares))
+    public = _public(table, targets)
+    columns = _columns(public, records, records_sd, targets, rounds)
+    found = tuple(read(columns[i], targets.ranks, size.widening) for i in targets.ranked)
+    facts = [(names[i], own, columns[i], public[i]) for i, own in zip(targets.ranked, found, strict=True)]
+    findings = [each for fact in facts for each in findings_on(*fact, records)]
+    findings += left_out(asked, targets.ranks) if targets.ranked else ()
     return QuantilesEstimate(
         columns=curator.columns,
         method=method_name("quantiles", statement),
@@ -177,24 +196,30 @@ def _released(
         provenance=provenance_of(statement, size, table),
         public=public_part(table),
         diagnostics={
-            "cells": {name: len(column.known.edges) + 1 for name, column in zip(curator.columns, columns, strict=True)},
+            "cells": {name: len(column.known.edges) + 1 for name, column in zip(names, columns, strict=True)},
             "warnings": [*(finding.sentence() for finding in findings), *table.notes],
         },
-        findings=findings,
-        at=shares,
+        findings=tuple(findings),
+        at=targets.ranks,
         found=found,
         shares=tuple(
             each
-            for name, column in zip(curator.columns, columns, strict=True)
-            for each in _shares(name, column, records, size.widening)
+            for name, column, above in zip(names, columns, targets.above, strict=True)
+            for each in _shares(name, column, above, records, size.widening)
         ),
         distributions=columns,
+        unranked=tuple(name for i, name in enumerate(names) if i not in targets.ranked),
         widening=size.widening,
     )
 
 
-def _shares(name: str, column: Distribution, records: float, widening: float) -> Iterator[LevelShare]:
-    """Yield the share of missing cells, and of each value with a cell of its own."""
+def _shares(
+    name: str, column: Distribution, above: Sequence[float], records: float, widening: float
+) -> Iterator[LevelShare]:
+    """Yield the share of missing cells, of each value with a cell of its own, and of what lies above others."""
     yield LevelShare(name, MISSING, share_missing(column, records, widening))
-    for value, share in shares_of_heaps(column, widening).items():
-        yield LevelShare(name, f"{value:.12g}", share)
+    counted = shares_of_heaps(column, widening)
+    for value, text in level_names(name, tuple(counted)).items():
+        yield LevelShare(name, text, counted[value])
+    for value in above:
+        yield LevelShare(name, f"> {value:.12g}", share_up_to(column, value, widening).rest)

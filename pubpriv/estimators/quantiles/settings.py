@@ -1,20 +1,36 @@
 """Settings of `estimate_quantiles`: what a user may choose."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pubpriv.estimators.settings import setting
 
 
+@dataclass(frozen=True, kw_only=True)
+class CountedSettings:
+    """Settings of what is counted beside ranks."""
+
+    shares: tuple[str, ...] = setting(
+        (),
+        planned=True,
+        help="Columns to count, not to rank: yes/no, categories, ratings. Levels are those of the public rows, or "
+        "declared: levels(region, north, south)",
+    )
+    above: Mapping[str, float] = setting(
+        default_factory=dict, planned=True, help="Count the rows above this value of a column, too"
+    )
+
+
 @dataclass(frozen=True)
-class DescribeSettings:
+class DescribeSettings(CountedSettings):
     """Settings of a description: its ranks are always the same."""
 
     at: ClassVar[tuple[float, ...] | None] = None
 
 
 @dataclass(frozen=True)
-class QuantilesSettings:
+class QuantilesSettings(CountedSettings):
     """Settings of quantiles."""
 
     at: tuple[float, ...] = setting(

@@ -93,6 +93,11 @@ class Share:
     sampling: float
     noise: float
 
+    @property
+    def rest(self) -> "Share":
+        """The share of all other rows."""
+        return Share(1 - self.value, 1 - self.high, 1 - self.low, self.sampling, self.noise)
+
 
 def _share(rows: float, sd: float, total: float, widening: float) -> Share:
     """Give the share that so many rows are of all, with an interval.

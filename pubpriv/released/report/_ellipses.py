@@ -7,11 +7,11 @@ import numpy as np
 from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import Z95, of_columns
+from pubpriv.released.numbers import Z95, of_columns, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._digits import percent, rounded
 from pubpriv.released.report._plane import Plane
-from pubpriv.released.report._quantiles import quantile_plot
+from pubpriv.released.report._quantiles import quantile_plot, share_dots
 from pubpriv.released.report.drawing import (
     FAINT,
     PAPER,
@@ -55,7 +55,9 @@ def picture(estimate: Estimate, public: PublicTable | None = None) -> str:
 def drawn(estimate: Estimate, public: PublicTable | None) -> Element:
     """Draw the picture as an element of a page."""
     if isinstance(estimate, QuantilesEstimate):
-        return quantile_plot(estimate, estimate.columns)
+        if not estimate.ranked:
+            return share_dots(of_quantity(estimate.numbers(), "share"))
+        return quantile_plot(estimate, estimate.ranked)
     rows = None if public is None else public.rows
     mixture = estimate.law
     if len(estimate.columns) == 1:

@@ -67,7 +67,8 @@ def label(number: Number) -> str:
     if number.rank is not None:
         return f"{number.column}, {100 * number.rank:g}%"
     if number.level is not None:
-        return f"{number.column}{', ' if number.level == MISSING else ' = '}{number.level}"
+        sign = ", " if number.level == MISSING else " " if number.level.startswith(">") else " = "
+        return f"{number.source}{sign}{number.level}"
     return number.column or f"component {number.component}"
 
 

@@ -181,13 +181,14 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
 
 def _quantiles(estimate: QuantilesEstimate) -> dict[str, Any]:
     """The numbers of quantiles: pictures and tables of quantiles and of shares, and a sentence for each column."""
-    numbers, shown = of_all(estimate.numbers()), estimate.columns[:_MOST_COLUMNS]
-    shares = of_quantity(numbers, "share")
+    numbers, shown = of_all(estimate.numbers()), estimate.ranked[:_MOST_COLUMNS]
+    quantiles, shares = of_quantity(numbers, "quantile"), of_quantity(numbers, "share")
     caption = "Values are spaced evenly about the middle of a column, and in proportion far out."
-    charts = [figure(quantile_plot(estimate, shown), f"{caption} {_of_columns(len(estimate.columns), _WHICH[False])}")]
+    left_out = _of_columns(len(estimate.ranked), _WHICH[False])
+    charts = [figure(quantile_plot(estimate, shown), f"{caption} {left_out}")] if shown else []
     charts.append(figure(share_dots(shares[:_MOST_SHARES]), "Missing cells are a share of all rows."))
     tables = [
-        number_table("Quantiles, in the columns' own units", of_quantity(numbers, "quantile")),
+        *[number_table("Quantiles, in the columns' own units", quantiles)] * bool(shown),
         number_table("Shares of the rows", shares),
     ]
     return {
@@ -286,7 +287,7 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
     histograms = kept if public is None else histograms_of(public)
     shown = _shown(estimate)
     if isinstance(estimate, QuantilesEstimate):
-        found = distribution_charts(estimate, [estimate.columns[i] for i in shown])
+        found = distribution_charts(estimate, estimate.ranked[:_MOST_COLUMNS])
     else:
         found = fit_charts(estimate, shown, histograms)
     charts = [figure(chart, "") for chart in found]

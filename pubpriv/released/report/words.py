@@ -21,6 +21,9 @@ _METHODS = {
 _PARTS = {0.1: "A tenth", 0.25: "A quarter", 0.5: "Half", 0.75: "Three quarters", 0.9: "Nine tenths"}
 """Ranks that have a word."""
 
+_MOST_LEVELS = 4
+"""Most levels in a sentence."""
+
 _FEWEST = 0.005
 """Smallest share of missing cells of which a sentence speaks."""
 
@@ -64,7 +67,7 @@ def warnings(estimate: Estimate) -> list[str]:
 
 def mapped_columns(estimate: Estimate) -> str | None:
     """Return a remark about columns like `log1p(cost)`; None if there are none."""
-    mapped = [column for column in parse_columns(estimate.columns) if column.function]
+    mapped = [column for column in parse_columns(estimate.columns) if column.function and not column.levels]
     if not mapped:
         return None
     named = ", ".join(column.name for column in mapped)
@@ -122,15 +125,27 @@ def sentence(estimate: QuantilesEstimate, column: str) -> str:
     For example: `Half of income lie at or below 21,200 (19,960 to 22,620).`
     """
     own = [n for n in estimate.numbers() if n.column == column]
+    shares = [n for n in of_quantity(own, "share") if n.level != MISSING]
+    lacking = next((n for n in of_quantity(own, "share") if n.level == MISSING and n.interval[0] > _FEWEST), None)
+    rest = "" if lacking is None else f"; {share_in_words(lacking)} of all rows have none"
+    if column in estimate.unranked:
+        first = sorted(shares, key=lambda n: -n.value)[:_MOST_LEVELS]
+        more = f", and {len(shares) - len(first)} more" if len(shares) > len(first) else ""
+        text = ", ".join(f"{share_in_words(n)} {n.level}" for n in first)
+        return f"Of {own[0].source}, {text}{more}{rest}."
     middle = min(of_quantity(own, "quantile"), key=lambda n: abs((n.rank or 0.0) - 0.5))
     rank = middle.rank or 0.0
     low, high = (rounded(end, middle.error) for end in middle.interval)
     part = _PARTS.get(rank, percent(rank))
     text = f"{part} of {column} lie at or below {value_in_words(middle)} ({low} to {high})"
-    shares = [n for n in of_quantity(own, "share") if n.level != MISSING]
-    text += "".join(f"; {share_in_words(n)} are exactly {n.level}" for n in shares[:2])
-    lacking = next((n for n in of_quantity(own, "share") if n.level == MISSING and n.interval[0] > _FEWEST), None)
-    return f"{text}{'' if lacking is None else f'; {share_in_words(lacking)} of all rows have no number there'}."
+    told = [(n, "" if str(n.level).startswith(">") else "exactly ") for n in shares]
+    text += "".join(f"; {share_in_words(n)} are {exactly}{n.level}" for n, exactly in sorted(told, key=_told_first)[:2])
+    return f"{text}{rest}."
+
+
+def _told_first(share: tuple[Number, str]) -> tuple[bool, float]:
+    """Order shares: what lies above a value that was asked for, then values by their shares."""
+    return bool(share[1]), -share[0].value
 
 
 def value_in_words(number: Number) -> str:
