@@ -39,7 +39,8 @@ from pubpriv.data.questions import (
     StableCells,
 )
 from pubpriv.data.questions.base import LIMIT, PARTITIONS, _noisy
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Shells
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable

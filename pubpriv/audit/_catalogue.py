@@ -37,7 +37,8 @@ from pubpriv.data.questions import (
     StableCells,
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells
 from pubpriv.data.uncovered import Uncovered
 
 PRICE = Fraction(7, 10)
@@ -180,6 +181,7 @@ def _at_the_edge() -> dict[str, Question]:
         "joint-same-cells": JointCounts.priced(_about_and_along(), PRICE),
         "counts-column": Counts.priced(ColumnCells(0, (-4.5, -4.0, 0.0, 4.0)), PRICE),
         "columns-joint": JointCounts.priced(_of_columns(), PRICE),
+        "columns-by-category": JointCounts.priced(_of_columns_by_category(), PRICE),
         "counts-grid": Counts.priced(_GRID, PRICE),
         "counts-nested": Counts.priced(Refined(_NESTED, (_cells(WEST), _cells(EAST), _cells(NORTH, EAST))), PRICE),
         "counts-category-cells": Counts.priced(Refined(GROUPS, (_cells(WEST, NORTH), *[_cells(EAST)] * 2)), PRICE),
@@ -208,6 +210,13 @@ def _of_columns() -> tuple[ColumnCells, ColumnCells]:
     """Cells of both columns, with one for the value 0 alone, as quantiles count them."""
     below = float(np.nextafter(0.0, -1.0))
     return ColumnCells(0, (-5.0, below, 0.0, 5.0)), ColumnCells(1, (below, 0.0, 1.5))
+
+
+def _of_columns_by_category() -> tuple[Refined, Refined]:
+    """The same for each category, with edges of its own, as quantiles of groups count them."""
+    first, second = _of_columns()
+    others = ColumnCells(0, (1.0,)), ColumnCells(1, (-2.0, 2.0))
+    return Refined(GROUPS, (first, others[0], first)), Refined(GROUPS, (others[1], second, second))
 
 
 def _about_and_along() -> tuple[ComponentShells, ComponentShells]:

@@ -30,7 +30,8 @@ from pubpriv.data.questions import (
     Selection,
     StableCells,
 )
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Shells
 from pubpriv.data.uncovered import Uncovered
 
 Make = Callable[..., Any]

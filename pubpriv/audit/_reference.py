@@ -19,7 +19,8 @@ from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells
 from pubpriv.data.uncovered import Uncovered
 
 Vector = list[float]

@@ -47,7 +47,7 @@ class ComponentShells:
             size("each of the edges of ComponentShells", edge)
         if any(near >= far for near, far in pairwise(self.edges)):
             raise InvalidInput("the edges of ComponentShells must rise")
-        if self.frames != ():
+        if type(self.frames) is not tuple or self.frames:
             kinds("the frames of ComponentShells", self.frames, Frame)
             if len(self.frames) != self.cells.n_regions:
                 raise InvalidInput(f"ComponentShells have {len(self.frames)} frames, but {self.cells.n_regions} cells")

@@ -13,7 +13,8 @@ import numpy as np
 from pubpriv.data._checks import integer, kind, kinds
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, View
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, View
 from pubpriv.errors import InvalidInput
 
 _FURTHEST = 1 << 30

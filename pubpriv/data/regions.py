@@ -15,7 +15,6 @@ import numpy as np
 
 from pubpriv.data._checks import integer, kind, kinds, numbers, size
 from pubpriv.data._norms import KeptNorms
-from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import public_value
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms

@@ -17,7 +17,8 @@ from pubpriv.audit.finding import promised
 from pubpriv.data import codec
 from pubpriv.data import scan as scanning
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, Radial, Selection, _bisection, base
-from pubpriv.data.regions import Cells, NearestPoint, Refined
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, NearestPoint
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 _, MAPS, POINTS, REGIONS, THRESHOLDS, GROUPS, NOISE, SELECTIONS, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES

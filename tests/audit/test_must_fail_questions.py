@@ -23,6 +23,7 @@ from pubpriv.data.questions import (
     ClippedSums,
     Counts,
     FourthMoments,
+    JointCounts,
     LiftedGram,
     Moments,
     _counts,
@@ -119,9 +120,12 @@ def test_groups_that_lean_on_their_neighbours(monkeypatch):
 
 def test_one_column_paid_for_several(monkeypatch):
     """Counts of several columns for the price of the counts of one."""
-    assert not broken("counts-column", "columns-joint")
+    assert not broken("counts-column", "columns-joint", "columns-by-category")
     monkeypatch.setattr(_counts, "_changed", lambda partitions: 2)
-    assert set(broken("counts-column", "columns-joint")) == {"columns-joint"}
+    assert set(broken("counts-column", "columns-joint", "columns-by-category")) == {
+        "columns-joint",
+        "columns-by-category",
+    }
 
 
 def test_cells_of_a_column_that_are_measured_from_the_other_rows(monkeypatch):
@@ -134,6 +138,22 @@ def test_cells_of_a_column_that_are_measured_from_the_other_rows(monkeypatch):
 
     monkeypatch.setattr(ColumnCells, "assign", assign)
     assert set(broken("counts-column", "columns-joint")) == {"counts-column", "columns-joint"}
+
+
+def test_a_record_that_is_counted_in_every_group(monkeypatch):
+    """Cells of all groups, whichever its own is: it moves a count in each."""
+    assert not broken("columns-by-category")
+    real = JointCounts.totals
+
+    def totals(question, view):
+        own = real(question, view)["count"]
+        parts = np.split(own, np.cumsum([partition.n_regions for partition in question.partitions])[:-1])
+        first = question.partitions[0].inner[0].n_regions
+        parts[0][first : first + 3] += parts[0][:3]
+        return {"count": np.concatenate(parts)}
+
+    monkeypatch.setattr(JointCounts, "totals", totals)
+    assert set(broken("columns-by-category")) == {"columns-by-category"}
 
 
 def test_one_step_of_a_bisection_paid(monkeypatch):

@@ -140,7 +140,7 @@ def grid(draw, d):
 @st.composite
 def refined(draw, d):
     groups = draw(nearest(d) | st.just({"type": "Everything"}))
-    inner = [draw(cells(d) | shells(d)) for _ in range(regions(groups))]
+    inner = [draw(cells(d) | shells(d) | column_cells(d)) for _ in range(regions(groups))]
     return {"type": "Refined", "groups": groups, "inner": inner}
 
 

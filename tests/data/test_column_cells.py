@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.memory import remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, JointCounts, PerPerson
 from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.data.refined import Refined
 from pubpriv.data.regions import View
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable
@@ -50,6 +52,21 @@ def test_a_record_is_in_the_cell_that_its_own_cell_lies_in():
     assert regions(ColumnCells(1, EDGES), [np.nan] * len(cells), cells) == expected
     assert regions(ColumnCells(0, EDGES), cells, [1.0] * len(cells)) == expected
     assert from_json(to_json(ColumnCells(1, EDGES))) == ColumnCells(1, EDGES)
+
+
+def test_groups_have_cells_of_their_own():
+    """A record is counted in the cells of its group; one without a group in none; the price is that of one group."""
+    by = ByCategory("ward", ("a", "b"))
+    parts = tuple(Refined(by, (ColumnCells(j, (0.0,)), ColumnCells(j, (1.0, 2.0)))) for j in (0, 1))
+    block = np.array([[-1.0, 1.5, 3.0, np.nan, 5.0], [0.5, 0.5, np.nan, 2.5, 1.0]])
+    view = View(block, codes=np.array([0.0, 1.0, 1.0, 0.0, np.nan]))
+    assert parts[0].assign(view).tolist() == [0, 4, 5, 2, -1]
+    assert parts[1].assign(view).tolist() == [1, 3, 6, 1, -1]
+    question = JointCounts.priced(parts, PRICE)
+    assert question.totals(view)["count"].sum() == 8
+    one = JointCounts.priced(tuple(ColumnCells(j, (0.0, 1.0)) for j in (0, 1)), PRICE)
+    assert (question.squared_distance, question.noise_scale) == (one.squared_distance, one.noise_scale)
+    assert from_json(to_json(question)) == question
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

@@ -5,7 +5,8 @@ import pytest
 
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
-from pubpriv.data.regions import Cells, Everything, Refined, View
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything, View
 from pubpriv.errors import InvalidInput
 
 PLANE, LINE = Frame((0.0, 0.0)), Frame((0.5, 0.0), ((2.0, 1.0),))

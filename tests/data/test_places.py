@@ -30,7 +30,7 @@ from pubpriv.errors import InvalidInput, NoAnswer
 
 COLUMNS = 5
 KINDS = {example.name: example.question for example in examples() if isinstance(example.question, WEIGHED)}
-WITHOUT_PRODUCTS = {"counts-everything", "counts-category", "counts-column", "columns-joint"}
+WITHOUT_PRODUCTS = {"counts-everything", "counts-category", "counts-column", "columns-joint", "columns-by-category"}
 right = np.matmul
 
 

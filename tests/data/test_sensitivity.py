@@ -92,7 +92,7 @@ ADVERSARIES = {
 def pair_for(name):
     """The adversarial pair of a question of the catalogue."""
     single = name.endswith("everything")
-    if name == "columns-joint":
+    if name in ("columns-joint", "columns-by-category"):
         return WEST, (4.0, math.expm1(6.0))
     if name.startswith(("counts", "joint")):
         return ADVERSARIES["counts-one" if single else "counts"]

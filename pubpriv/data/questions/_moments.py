@@ -35,7 +35,8 @@ from pubpriv.data.questions.base import (
     root_up,
     squared_weight,
 )
-from pubpriv.data.regions import Cells, Partition, Refined, View
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Partition, View
 from pubpriv.errors import InvalidInput
 
 _Shares = tuple[Fraction, Fraction, Fraction]

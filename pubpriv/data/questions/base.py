@@ -23,7 +23,8 @@ from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells, View
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells, View
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 

@@ -13,7 +13,8 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
-from pubpriv.data.regions import Cells, Refined
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.groups._shrinkage import drawn_together
 from pubpriv.estimators.steps import step

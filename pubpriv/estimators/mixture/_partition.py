@@ -7,7 +7,8 @@ import numpy as np
 from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.questions import Moments
-from pubpriv.data.regions import Cells, Refined, View
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, View
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._linear import clip_radius, floored, one_thread
 from pubpriv.estimators.mixture._pca import Subspaces

@@ -13,7 +13,8 @@ from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.questions import Counts, LiftedGram
-from pubpriv.data.regions import Cells, Everything, Refined
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Cells, Everything
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture.kssu.plan import BINS
