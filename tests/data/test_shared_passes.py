@@ -19,7 +19,7 @@ from pubpriv.data.memory import remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes, Radial
 from pubpriv.data.questions.of_rows import WEIGHED
-from pubpriv.data.regions import Everything
+from pubpriv.data.regions import Everything, View
 from pubpriv.data.scan import scan, scan_together
 
 COLUMNS = ["a", "b"]
@@ -134,6 +134,22 @@ def test_curators_of_one_run_share_their_looks_and_free_them():
     first.passes = 5
     del first
     assert Looks.of_run(("ledger", "visits", "r1")).passes == 0
+
+
+@pytest.mark.parametrize("logarithmic", [True, False])
+def test_a_search_guesses_where_in_its_cell_the_quantile_is(logarithmic):
+    """From the counts that it answered, where noise is small; in the middle where they tell nothing."""
+    number = np.random.default_rng(1).uniform(1.0, 3.0, 4_000)
+    search = Bisection(Frame((0.0,)), 0.5, 8.0, 5, 1_300.0, 1 << 28, logarithmic=logarithmic)
+    totals = search.totals(View(number[None]))
+    values = search.values(search.answer(totals, lambda part, sd, size: np.zeros(size, dtype=np.int64)))
+    found, exact = search.interpolated(values["count"]), np.sort(number)[1_299]
+    assert search.thresholds[np.searchsorted(search.thresholds, exact)] == values["quantile"][0]
+    assert found == pytest.approx(exact, rel=0.01)
+    assert abs(found - exact) < abs(values["quantile"][0] - exact) / 2
+    low, high = search.thresholds[-2:]
+    nothing = search.interpolated(np.zeros(5))  # the search ends at the top, of which no step asked
+    assert nothing == pytest.approx(np.sqrt(low * high) if logarithmic else (low + high) / 2)
 
 
 def test_only_the_rank_of_a_search_is_left_out_of_what_is_compared():

@@ -140,6 +140,21 @@ class Bisection:
         """One sd for all counts; the quantile's own error depends on the data and is not known."""
         return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
 
+    def interpolated(self, counts: np.ndarray) -> float:
+        """Guess the quantile inside the cell that was found, from the answered `counts` (steps,) at its ends.
+
+        In the middle of the cell where noise leaves nothing between the ends, or an end was not asked about.
+        """
+        known, place = dict[int, float](), 0
+        for step, count in enumerate(counts.tolist()):
+            place, _ = self._bracket([int(each * COUNT_FACTOR) for each in counts[:step].tolist()])
+            known[place] = count
+        _, high = self._bracket([int(each * COUNT_FACTOR) for each in counts.tolist()])
+        below, above = known.get(high - 1, 0.0), known.get(high, 0.0)
+        share = min(max((self.rank - below) / (above - below), 0.0), 1.0) if above > below > 0 else 0.5
+        low, high = self.thresholds[high - 1 : high + 1]
+        return float(low * (high / low) ** share if self.logarithmic else low + share * (high - low))
+
     def _bracket(self, counts: list[int]) -> tuple[int, int]:
         """(next threshold to ask, current upper end) after the answers `counts`."""
         low, high = 0, 1 << self.steps

@@ -54,6 +54,9 @@ from pubpriv.ledger.unit import Size
 _WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones have less noise."""
 
+_OFF = 0.125
+"""A guess of where a search ends may be off by this part of a cell: then the other cell is summed for, too."""
+
 LEAST_VARIANCE = 0.02
 """Least eigenvalue of the final covariance in standard coordinates, where it should be I."""
 
@@ -93,6 +96,7 @@ class Position:
         accuracy: expected Frobenius distance of the covariance of w from I, from sampling and noise in the last round.
         inner: the map in which inner rows should be standard, if that is another one; see `_all_rows`.
         settled: whether another round like the last one would move the map by its noise only.
+        median: guess of the median of |w|, over that of standard rows.
     """
 
     frame: Frame
@@ -100,6 +104,7 @@ class Position:
     accuracy: float = 0.0
     inner: Frame | None = None
     settled: bool = False
+    median: float = 1.0
 
 
 @public_value
@@ -235,7 +240,7 @@ def _approach(
 
     search = radius_question(position.frame, typical, position.records / (every or 1) / 2, asks[0])
     if position.accuracy:  # after a round; otherwise the radius is anybody's guess
-        curator.foresee(within(position.frame, _likely_median(search)))
+        curator.foresee(*(within(position.frame, each) for each in _likely_medians(search, position.median)))
     found = curator.release(part(search), asks[0].label)
     median = float(found.values["quantile"][0])
     answer = curator.release(within(found.question.frame, median), asks[1].label)
@@ -249,7 +254,8 @@ def _approach(
     inner, records = _moved(moments, median), read * moments.records
     if not of_all:
         settled = _settled(position.frame, inner, position.accuracy, accuracy)
-        return Position(inner, records, accuracy, settled=settled)
+        likely = search.interpolated(found.values["count"]) / median
+        return Position(inner, records, accuracy, settled=settled, median=likely)
     seconds, sds = (part["moment"][1:] / position.records for part in (answer.values, answer.question.noise()))
     frame = whitened_by_all(moments.frame, inner, seconds, sds.ravel())
     return Position(frame, records, accuracy, None if frame == inner else inner)
@@ -275,18 +281,17 @@ def _of_one_in(every: int, size: Size) -> Size:
     return replace(size, rows=rows, sd=math.hypot(size.sd / every, math.sqrt(rows)))
 
 
-def _likely_median(search: Bisection) -> float:
-    """Guess the radius that a search will find if a round came before.
+def _likely_medians(search: Bisection, median: float) -> list[float]:
+    """Guess the radius that a search will find if a round came before, or two if the guess is close to either.
 
-    The round made the median that of standard Gaussian rows, had it been what was found. But a search finds the upper
-    end of a cell, so the median is less, by up to a cell and half of one in the mean. The guess was right in 4 of ten
-    rounds of one column, in 6 of two to seven and in 9 of ten columns (normal, lognormal and t rows, rho 0.5); a wrong
-    one costs a pass, as none does, and the time to sum the moments.
+    The round made the upper end of a cell that of standard Gaussian rows, and its counts show where in the cell the
+    median was (`Position.median`). A wrong guess costs a pass, as none does, and the time to sum the moments.
     """
     thresholds = search.thresholds
-    gaussian = math.sqrt(median_norm_squared(np.ones(search.frame.dimension)))
-    middle = gaussian * math.sqrt(float(thresholds[0] / thresholds[1]))
-    return float(thresholds[min(int(np.searchsorted(thresholds, middle)), len(thresholds) - 1)])
+    guess = median * math.sqrt(median_norm_squared(np.ones(search.frame.dimension)))
+    off = float(thresholds[1] / thresholds[0]) ** _OFF
+    places = {min(int(np.searchsorted(thresholds, each)), len(thresholds) - 1) for each in (guess / off, guess * off)}
+    return [float(thresholds[place]) for place in sorted(places)]
 
 
 @step(title="final release", private=True)
