@@ -62,7 +62,10 @@ def counted() -> dict[str, tuple[int, int]]:
     one = 5 + 2 * generator.standard_normal((4_000, 3))
     long = generator.standard_normal((280_000, 3))
     apart = generator.standard_normal((6_000, 3)) + 9 * (np.arange(6_000) % 2)[:, None]
-    near = generator.standard_normal((6_000, 3)) + 2.5 * (np.arange(6_000) % 2)[:, None]
+    near, close = (
+        np.random.default_rng(seed).standard_normal((6_000, 3)) + 1.5 * (np.arange(6_000) % 2)[:, None]
+        for seed in (1, 3)
+    )
     fits: dict[str, tuple[np.ndarray, Callable[..., Any]]] = {
         "mean, covariance known": (one, lambda public, run: pp.estimate_mean(public, run, covariance=4 * np.eye(3))),
         "mean, covariance unknown": (one, lambda public, run: pp.estimate_mean(public, run, covariance="unknown")),
@@ -72,6 +75,7 @@ def counted() -> dict[str, tuple[int, int]]:
         "mixture, two apart": (apart, lambda public, run: pp.estimate_mixture(public, run, n_components=2)),
         "mixture, two that overlap": (near, lambda public, run: pp.estimate_mixture(public, run, n_components=2)),
         "mixture, unknown number": (apart, lambda public, run: pp.estimate_mixture(public, run, max_components=4)),
+        "mixture, ladder of models": (close, lambda public, run: pp.estimate_mixture(public, run, max_components=4)),
     }
     return {name: _counted(rows, fit) for name, (rows, fit) in fits.items()}
 

@@ -90,13 +90,14 @@ class Looks(Confined):
             here: see `scan_together`.
         """
         summed = sums_of(question)
+        self._foreseen = tuple(other for other in self._foreseen if sums_of(other) != summed)
         for each in self._known:
             if each[0] == summed:
                 self._known = [other for other in self._known if other is not each]
                 return each[1]
-        foreseen, self._foreseen = self._foreseen, ()
+        foreseen, self._foreseen = [other for other in self._foreseen if not self.has(other)], ()
         table = source(question)
-        beside = [other for other in foreseen if sums_of(other) != summed and source(other) is table and fits(other)]
+        beside = [other for other in foreseen if source(other) is table and fits(other)]
         self.passes += not getattr(table, "gathered", False)
         samples = [] if sample_of(question) else [source(other) for other in foreseen if sample_of(other)]
         if executor is None and (new := [each for each in samples if not getattr(each, "gathered", True)]):

@@ -8,7 +8,7 @@ from pubpriv.data._checks import kind, kinds
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import public_value
 from pubpriv.data.column_cells import ColumnCells
-from pubpriv.data.regions import Cells, Everything, NearestPoint, View
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Shells, View
 from pubpriv.errors import InvalidInput
 
 
@@ -23,12 +23,12 @@ class Refined:
     """
 
     groups: "NearestPoint | Everything | Cells | Refined | ByCategory"
-    inner: tuple[Cells | ColumnCells, ...]
+    inner: tuple[Cells | Shells | ColumnCells, ...]
 
     def __post_init__(self) -> None:
         kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined, ByCategory)
-        kinds("the inner partitions of Refined", self.inner, Cells, ColumnCells)
-        known: dict[Cells | ColumnCells, Cells | ColumnCells] = {}  # groups with the same cells map a block once
+        kinds("the inner partitions of Refined", self.inner, Cells, Shells, ColumnCells)
+        known: dict[Cells | Shells | ColumnCells, Cells | Shells | ColumnCells] = {}  # groups with the same cells map a block once
         object.__setattr__(self, "inner", tuple(known.setdefault(cells, cells) for cells in self.inner))
         if self.groups.n_regions != len(self.inner):
             raise InvalidInput(

@@ -23,6 +23,9 @@ from pubpriv.errors import InvalidInput
 _POINTS_AT_ONCE = 64
 """Points whose products with a block are computed at once: they fit in a processor's cache."""
 
+_ROOM = 1 << 25
+"""Bytes of images that one question of a pass leaves to the next at most."""
+
 _PADDING = 8
 """Cells by which rows of products are longer than a block."""
 
@@ -127,6 +130,11 @@ class View(Confined):
                 kept.next_block()
         if kept is not None:
             kept.close()
+
+    def make_room(self) -> None:
+        """Forget images if they take more than some memory: between questions, which may share them."""
+        if self._used * self.block.nbytes > _ROOM:
+            self._mapped, self._used = {}, 0
 
     def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
         """Return the weights of the `wanted` records."""
@@ -386,50 +394,6 @@ class Shells:
         """Return the shell of each record, -1 if its squared length is not finite."""
         norms = view.norms(self.frame)
         return np.where(np.isfinite(norms), np.searchsorted(self._squares, norms, side="left"), -1)
-
-
-@public_value
-@dataclass(frozen=True)
-class Refined:
-    """Each region of `groups`, divided by a partition of its own; regions are numbered consecutively.
-
-    A record is in at most one region of `groups`, and in at most one region of that group's inner partition; this also
-    holds if the groups are themselves `Refined`.
-    """
-
-    groups: "NearestPoint | Everything | Cells | Refined | ByCategory"
-    inner: tuple[Cells | Shells, ...]
-
-    def __post_init__(self) -> None:
-        kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined, ByCategory)
-        kinds("the inner partitions of Refined", self.inner, Cells, Shells)
-        known: dict[Cells | Shells, Cells | Shells] = {}  # groups with the same cells map a block once
-        object.__setattr__(self, "inner", tuple(known.setdefault(cells, cells) for cells in self.inner))
-        if self.groups.n_regions != len(self.inner):
-            raise InvalidInput(
-                f"Refined has {self.groups.n_regions} groups, but inner partitions for {len(self.inner)}"
-            )
-
-    def check(self, columns: int) -> None:
-        """Check that every part fits the columns."""
-        for part in (self.groups, *self.inner):
-            part.check(columns)
-
-    @property
-    def n_regions(self) -> int:
-        """Number of regions in all inner partitions."""
-        return sum(cells.n_regions for cells in self.inner)
-
-    def assign(self, view: View) -> np.ndarray:
-        """Return each record's region in the inner partition of its group, plus the regions of earlier groups."""
-        group = self.groups.assign(view)
-        labels = np.full(group.shape, -1)
-        first, assigned = 0, {id(cells): cells.assign(view) for cells in {id(c): c for c in self.inner}.values()}
-        for number, cells in enumerate(self.inner):
-            inner = assigned[id(cells)]
-            labels = np.where((group == number) & (inner >= 0), first + inner, labels)
-            first += cells.n_regions
-        return labels
 
 
 def check_points(what: str, frame: Frame, points: tuple[tuple[float, ...], ...]) -> None:

@@ -122,6 +122,7 @@ def _scan_chunk(
                     raise ValueError("the trial of a question gives other bits on this machine")
             for total, question in zip(totals, questions, strict=True):
                 total.add(question.totals(view))
+                view.make_room()
     return totals
 
 

@@ -12,9 +12,10 @@ values, so the result has the same bits.
 
 import functools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from pubpriv.curator import Curator
@@ -122,15 +123,41 @@ class Execution:
     runner: Runner = plain
     place: Place = field(default_factory=Place)
     calls: Counter[str] = field(default_factory=Counter)
+    early: dict[str, list[tuple[tuple[Any, ...], Any]]] = field(default_factory=dict)
 
     def at(self, name: str, *sources: Any) -> "Execution":
         """Return the same execution at another place; see `Place`."""
         return replace(self, place=Place(name, sources))
+
+    def lanes(self, step: Step[..., Any], calls: Sequence[int]) -> list["Execution"]:
+        """Return executions in which calls of `step` may take turns, and are numbered as if they did not.
+
+        Args:
+            step: the step.
+            calls: how often each execution will call it.
+        """
+        ends = [*accumulate(calls, initial=self.calls[step.name])]
+        self.calls[step.name] = ends.pop()
+        return [replace(self, calls=Counter({step.name: begun})) for begun in ends]
+
+    def ahead(self, step: Step[_P, _R], /, *args: Any) -> _R:
+        """Return what a public step makes of these arguments, before it is known whether it will be called with them.
+
+        If it is, it is not run again. Nothing is shown or settled before.
+        """
+        made = self.early.setdefault(step.name, [])
+        number = self.calls[step.name] + len(made) + 1
+        settled = self.curator.noted(f"{self.method}/{step.name}-{number}")  # a resumed run needs no guess
+        made.append((args, step.function(*args) if settled is None else settled))
+        found: _R = made[-1][1]
+        return found
 
     def __call__(self, step: Step[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Run `step` with these arguments, preceded by the curator if the step is private."""
         self.calls[step.name] += 1
         label = f"{self.method}/{step.name}-{self.calls[step.name]}"
         first = (self.curator,) if step.private else ()
+        made_ahead = [result for known, result in self.early.get(step.name, ()) if not kwargs and known == args]
+        step = step.done(made_ahead[0]) if made_ahead else step
         made: _R = self.curator.settled(label, lambda: self.runner(step, self.place, *first, *args, **kwargs))
         return made

@@ -114,6 +114,61 @@ def test_private_steps_take_the_curator_and_others_never_see_it():
     assert look(Curator(), 5) == 15
 
 
+@step(title="a double")
+def double(x: int) -> int:
+    return 2 * x
+
+
+class Settling:
+    """As much of a curator as settles results, of an attempt before this one, too."""
+
+    def __init__(self, **before):
+        self.kept = {f"mean/{label.replace('_', '-')}": value for label, value in before.items()}
+
+    def noted(self, label):
+        return self.kept.get(label)
+
+    def settled(self, label, make):
+        return self.kept.setdefault(label, make())
+
+
+def test_steps_that_take_turns_are_settled_under_the_names_that_they_have_one_after_the_other():
+    """So a run that began with one chain after the other is resumed with chains side by side."""
+    run = Execution(Settling(), "mean")
+    run(double, 0)
+    lanes = run.lanes(double, [2, 1, 2])
+    for lane, x in ((0, 10), (1, 30), (2, 40), (0, 20), (2, 50)):
+        lanes[lane](double, x)
+    run(double, 60)
+    labels = [f"mean/double-{number}" for number in range(1, 8)]
+    assert {label: run.curator.kept[label] // 2 for label in labels} == dict(zip(labels, range(0, 70, 10), strict=True))
+
+
+def test_a_result_that_was_made_ahead_is_used_for_the_same_arguments_alone():
+    """It is shown and settled when its step is called; a resumed run takes what was settled, and computes nothing."""
+    made = []
+
+    @step(title="noted")
+    def noted(x: int) -> int:
+        made.append(x)
+        return 3 * x
+
+    shown = []
+
+    def showing(called, place, /, *args):
+        shown.append((called.title, args))
+        return called(*args)
+
+    run = Execution(Settling(), "mean", showing)
+    assert (run.ahead(noted, 5), run.ahead(noted, 6), made, shown) == (15, 18, [5, 6], [])
+    assert (run(noted, 6), run(noted, 5), made) == (18, 15, [5, 6])
+    assert run(noted, 7) == 21
+    assert made == [5, 6, 7]
+    assert shown == [("noted", (6,)), ("noted", (5,)), ("noted", (7,))]
+    resumed = Execution(Settling(noted_1=18, noted_2=15), "mean", showing)
+    assert (resumed.ahead(noted, 6), resumed(noted, 6), made) == (18, 18, [5, 6, 7])
+
+
 @pytest.mark.parametrize("name", [name for name in (*MIXTURES, *GAUSSIANS) if name != "bks-ample"])
 def test_what_is_asked_is_what_was_planned_priced_and_rehearsed(name, monkeypatch):
     """Each ask carries its question, about nothing; the real one has its kind, size, sensitivity and noise."""

@@ -7,7 +7,8 @@ from fractions import Fraction
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Moments
-from pubpriv.data.regions import Refined, Shells
+from pubpriv.data.refined import Refined
+from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask, Blank
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
 from pubpriv.privacy.units import UNIT

@@ -135,6 +135,15 @@ def prefer(
     return Preference(*compare(curator, scaling, first, second, rows, ask, bound), expected)
 
 
+@one_thread
+def preference_question(
+    scaling: Scaling, first: Mixture, second: Mixture, rows: float, ask: Ask, bound: float | None = None
+) -> BoundedScore:
+    """Make the question of `prefer`, or of `compare` with its bound."""
+    bound = choice_bound(rows, len(scaling.location), ask) if bound is None else bound
+    return BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
+
+
 def compare(
     curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, rows: float, ask: Ask, bound: float
 ) -> tuple[float, float]:
@@ -144,7 +153,6 @@ def compare(
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    sides = scaling.cells(first), scaling.cells(second)
-    question = BoundedScore.priced(*sides, bound, ask.price)
+    question = preference_question(scaling, first, second, rows, ask, bound)
     answer = curator.release(question, ask.label)
     return float(answer.values["score"][0]) / rows, bounding_sd(answer.question, "score") / rows

@@ -5,9 +5,10 @@ from itertools import chain
 
 from pubpriv.data.questions import Question
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import count_whole_rows
+from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows
 from pubpriv.estimators.mixture._coverage import Coverage, cover, coverage_questions
 from pubpriv.estimators.mixture._ladder_plan import Ladder
+from pubpriv.estimators.mixture._opening import opening_questions
 from pubpriv.estimators.mixture._outline import outline
 from pubpriv.estimators.mixture._plan import MixturePlan
 from pubpriv.estimators.mixture._scene import Scene
@@ -47,24 +48,26 @@ def survey(run: Execution, rows: PublicTable, settings: MixtureSettings, purse: 
         ways = replace(ways, crowd=seen.crowd)
         _expect(run, rows, ways)
     run.curator.rehearse(*ways.questions())
-    run.curator.foresee(*coverage_questions(scaling, seen, ways.coverage))
+    scene = Scene(run, rows, scaling, settings, rows, WholeRows(run.curator.n_rows, 0.0, fewer=False))
+    run.curator.foresee(*coverage_questions(scaling, seen, ways.coverage), *opening_questions(scene, ways))
     whole = count_whole_rows(run, ways.count)
     covered = cover(run, rows, scaling, seen, most, clusters, ways.coverage, whole)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
-    return Scene(run, covered.rows, covered.scaling, settings, covered.starts, whole), ways, covered
+    found = replace(scene, rows=covered.rows, scaling=covered.scaling, starts=covered.starts, whole=whole)
+    return found, ways, covered
 
 
 def _expect(run: Execution, rows: PublicTable, ways: Ways) -> None:
     """Begin to draw noise, which takes longest, for the case that the public rows lack nothing."""
     if not ways.looked_for:
-        run.curator.expect(_surely(*ways.plan(ways.most, _regime(rows, ways).name, ways.likely_coverage)))
+        run.curator.expect(_surely(*ways.plan(ways.most, ways.regime(rows).name, ways.likely_coverage)))
 
 
 def choose_course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> Course:
     """Find the number of components, if it is not given; `asked` names the questions asked before clustering."""
     settings, groups, most = scene.settings, ways.groups, ways.most
-    regime = _regime(scene.rows, ways)
+    regime = ways.regime(scene.rows)
     if not ways.looked_for:
         # in units that the distance between components inflates, a group of two components looks like one
         located = None if regime.name == Regime.OVERLAPPING else scene.run(tighten, groups, most)
@@ -72,15 +75,6 @@ def choose_course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> Course:
     plan, _ = ways.plan(most, regime.name, asked)
     layout = search(scene.run, scene.scaling, groups, plan, ways.n * settings.smallest_weight / 4)
     return Course(regime, layout, *ways.plan(layout.n_components, regime.name, asked))
-
-
-def _regime(rows: PublicTable, ways: Ways) -> Regime:
-    """Choose the regime for these public rows, which `cover` may have changed."""
-    if ways.looked_for:
-        return Regime.searching(ways.most)
-    m, d = rows.rows.shape
-    weight, groups = ways.settings.smallest_weight, ways.groups
-    return Regime.of(m, d, ways.most, weight, groups.separation, groups.overlapping, bool(groups.counted))
 
 
 def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:

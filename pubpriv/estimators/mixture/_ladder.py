@@ -23,12 +23,19 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
+from pubpriv.data.questions import BoundedScore
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture._choice import choice_bound, compare, prefer, score_bound
+from pubpriv.estimators.mixture._choice import (
+    choice_bound,
+    compare,
+    prefer,
+    preference_question,
+    score_bound,
+)
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._explained import Explained, with_tails
-from pubpriv.estimators.mixture._ladder_plan import Ladder, LadderPlan
+from pubpriv.estimators.mixture._ladder_plan import Ladder, LadderPlan, Rung
 from pubpriv.estimators.mixture._linear import floored, one_thread
 from pubpriv.estimators.mixture._nested import nested_start
 from pubpriv.estimators.mixture._supercluster import Groups
@@ -139,11 +146,15 @@ class Climbed:
         return [each.to_json() for each in self.scored]
 
 
-class Refine(Protocol):
-    """Runs rounds one after the other, one per ask, from a start, with the floors for its number of components."""
+Stage = tuple[Mixture, tuple[Ask, ...], str, Any]
+"""A start, the asks of the rounds from it, whose rounds these are, and the result that the start was made from."""
 
-    def __call__(self, start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
-        """Return the last round."""
+
+class Refine(Protocol):
+    """Runs rounds of one or several starts, side by side, with the floors for their numbers of components."""
+
+    def __call__(self, *stages: Stage) -> list[Round]:
+        """Return the last round of each."""
 
 
 def climb(
@@ -168,22 +179,20 @@ def climb(
     """
     apart, k_apart = run(with_tails, found), len(found.mixture.weights)
     n, d = found.rows, len(scaling.location)
-    models: dict[int, Mixture] = {}
+    rungs = ladder.plan(k_apart).rungs
+    models = _models(run, rows, scaling, groups, rungs, n, refine)
     scored: list[Scored] = []
-    for rung in ladder.plan(k_apart).rungs:
+    scores = [_score_question(scaling, (models[rung.components], apart), n, groups.steps, rung.score) for rung in rungs]
+    # a model is ranked against the best of fewer components: the second one against the first, others not surely so
+    ranks = [
+        _rank_question(scaling, (models[rung.components], models[before.components]), n, rung.rank)
+        for number, rung in enumerate(rungs)
+        for before in rungs[:number]
+        if rung.rank is not None
+    ]
+    run.curator.foresee(*scores, *ranks[:1], far=ranks[1:])
+    for rung in rungs:
         k, best = rung.components, best_of(scored)
-        here = run.at(f"({k} components)")
-        starts = here(rung_starts, rows, scaling, k)
-        nested = here(nested_start, groups, k) if groups.inside else None
-        if nested is not None:
-            starts = nested.mixture, *starts[1:]
-        first, second = (
-            refine(start, asks, f"(ladder, {k} components, start {number})", start).mixture
-            for number, (start, asks) in enumerate(zip(starts, rung.starts, strict=True), start=1)
-        )
-        # the bound is wide: one start of a real table was 35 nats worse than the other at one row in a hundred
-        pick = run.at(f"({k} components, start 2 or 1)", second, first)(prefer, scaling, second, first, n, rung.pick)
-        models[k] = second if pick.advantage > 0 else first
         own = _score(run, scaling, (models[k], apart), n, groups.steps, rung.score, f"({k} components)")
         over = None
         if rung.rank is not None and best is not None:
@@ -193,12 +202,46 @@ def climb(
     chosen = choose(k_apart, scored)
     plan = ladder.plan(chosen)
     if chosen == k_apart:
-        last = refine(found.mixture, plan.rounds, "(components that lie apart)", found)
+        (last,) = refine((found.mixture, plan.rounds, "(components that lie apart)", found))
         return Climbed(last, tuple(scored), plan, chosen)
-    before = refine(models[chosen], plan.rounds[:-1], "(best number, before the last)", models[chosen])
-    last = refine(before.mixture, plan.rounds[-1:], "(best number)", before)
+    (before,) = refine((models[chosen], plan.rounds[:-1], "(best number, before the last)", models[chosen]))
+    (last,) = refine((before.mixture, plan.rounds[-1:], "(best number)", before))
     lost = lost_by(last)
     return Climbed(inhabited(before if lost else last, k_apart), tuple(scored), plan, chosen, lost)
+
+
+def _models(
+    run: Execution,
+    rows: PublicTable,
+    scaling: Scaling,
+    groups: Groups,
+    rungs: Sequence[Rung],
+    n: float,
+    refine: Refine,
+) -> dict[int, Mixture]:
+    """Measure a model for each number of components, the better one of two starts."""
+    stages = list[Stage]()
+    for rung in rungs:
+        k = rung.components
+        here = run.at(f"({k} components)")
+        starts = here(rung_starts, rows, scaling, k)
+        nested = here(nested_start, groups, k) if groups.inside else None
+        if nested is not None:
+            starts = nested.mixture, *starts[1:]
+        stages += [
+            (start, asks, f"(ladder, {k} components, start {number})", start)
+            for number, (start, asks) in enumerate(zip(starts, rung.starts, strict=True), start=1)
+        ]
+    refined = [last.mixture for last in refine(*stages)]
+    two = [*zip(rungs, refined[::2], refined[1::2], strict=True)]
+    run.curator.foresee(*(preference_question(scaling, second, first, n, rung.pick) for rung, first, second in two))
+    models = {}
+    for rung, first, second in two:
+        k = rung.components
+        # the bound is wide: one start of a real table was 35 nats worse than the other at one row in a hundred
+        pick = run.at(f"({k} components, start 2 or 1)", second, first)(prefer, scaling, second, first, n, rung.pick)
+        models[k] = second if pick.advantage > 0 else first
+    return models
 
 
 def lost_by(last: Round) -> float:
@@ -262,13 +305,27 @@ def _score(
     run: Execution, scaling: Scaling, two: _Two, n: float, steps: tuple[float, ...], ask: Ask, place: str
 ) -> Score:
     """Score the first model against the second, with variances of at least `_STEP` squared steps if there are steps."""
-    first, second = (broadened(each, steps) for each in two) if any(steps) else two
-    return run.at(place, *two)(score, scaling, first, second, n, ask, score_bound(len(scaling.location)))
+    return run.at(place, *two)(score, scaling, *_as_scored(two, steps), n, ask, score_bound(len(scaling.location)))
+
+
+def _score_question(scaling: Scaling, two: _Two, n: float, steps: tuple[float, ...], ask: Ask) -> BoundedScore:
+    """Make the question of `_score`."""
+    return preference_question(scaling, *_as_scored(two, steps), n, ask, score_bound(len(scaling.location)))
+
+
+def _as_scored(two: _Two, steps: tuple[float, ...]) -> _Two:
+    first, second = two
+    return (broadened(first, steps), broadened(second, steps)) if any(steps) else two
 
 
 def _rank(run: Execution, scaling: Scaling, two: _Two, n: float, ask: Ask, place: str) -> Score:
     """Score the first model against the second, as they are, with a narrow bound that leaves little noise."""
     return run.at(place, *two)(score, scaling, *two, n, ask, choice_bound(n, len(scaling.location), ask, _QUIET))
+
+
+def _rank_question(scaling: Scaling, two: _Two, n: float, ask: Ask) -> BoundedScore:
+    """Make the question of `_rank`."""
+    return preference_question(scaling, *two, n, ask, choice_bound(n, len(scaling.location), ask, _QUIET))
 
 
 def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:

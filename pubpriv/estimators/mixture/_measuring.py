@@ -1,23 +1,22 @@
 """Measure components: locate them, run rounds, and give the last round the covariance type that is released."""
 
+from dataclasses import dataclass
 from typing import Any
 
-from pubpriv.data.questions import Question
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture._choice import prefer
+from pubpriv.estimators.mixture._choice import prefer, preference_question
 from pubpriv.estimators.mixture._components import (
     Floors,
     Round,
-    components_question,
     estimate_components,
     estimate_diagonal,
     estimate_spherical,
 )
 from pubpriv.estimators.mixture._course import Course
 from pubpriv.estimators.mixture._explained import explained
-from pubpriv.estimators.mixture._ladder import Climbed, climb
+from pubpriv.estimators.mixture._ladder import Climbed, Stage, climb
 from pubpriv.estimators.mixture._ladder_plan import Ladder
-from pubpriv.estimators.mixture._nested import FlooredStart, nested_start
+from pubpriv.estimators.mixture._opening import SPECIAL, floored_starts, round_question
 from pubpriv.estimators.mixture._partition import locate, seed
 from pubpriv.estimators.mixture._pca import find_subspaces
 from pubpriv.estimators.mixture._plan import MixturePlan
@@ -26,12 +25,22 @@ from pubpriv.estimators.mixture._shapes import Shape, choose_shape, narrowed
 from pubpriv.estimators.mixture._supercluster import Groups, Regime
 from pubpriv.estimators.mixture._unknown import Placement
 from pubpriv.estimators.mixture._verdict import on_its_way
-from pubpriv.estimators.mixture.public_model import pooled_start, public_starts
-from pubpriv.estimators.steps import Execution
+from pubpriv.estimators.mixture.public_model import pooled_start
 from pubpriv.released.law import Mixture
 
-_SPECIAL = {"diag": estimate_diagonal, "spherical": estimate_spherical}
+_MEASURES = dict(zip(SPECIAL, (estimate_diagonal, estimate_spherical), strict=True))
 """Steps of a round by covariance type; full covariances for all others."""
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Rounds that follow one another, one per ask, each from the estimate before it; see `Place` for the last two."""
+
+    start: Mixture
+    floors: Floors
+    asks: tuple[Ask, ...]
+    whose: str = ""
+    sources: tuple[Any, ...] = ()
 
 
 def measure_components(scene: Scene, course: Course) -> tuple[Round, Shape, Climbed | None, MixturePlan]:
@@ -68,15 +77,19 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
     first = _refine(scene, scene.start(located), apart, plan.rounds[:-1], "(that lie apart)", located)
     several = run(pooled_start, rows, scaling, plan.several)
     assert plan.explained is not None
+    run.curator.foresee(round_question(scene, scene.start(first.mixture), plan.rounds[-1]))
     found = run.at("", first, several)(explained, scaling, rows, first, several, plan.explained)
 
-    def refine(start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
-        k = len(start.weights)
-        floors = apart if k == plan.n_components else layout.groups.flat_floors(k)
-        return _refine(scene, scene.start(start), floors, asks, whose, *sources)
+    def refine(*stages: Stage) -> list[Round]:
+        chains = []
+        for start, asks, whose, source in stages:
+            k = len(start.weights)
+            floors = apart if k == plan.n_components else layout.groups.flat_floors(k)
+            chains.append(_Chain(scene.start(start), floors, asks, whose, (source,)))
+        return _refine_all(scene, chains)
 
     if found.complete:
-        return *_of_type(scene, refine(first.mixture, plan.rounds[-1:], "(last)", found)), None
+        return *_of_type(scene, *refine((first.mixture, plan.rounds[-1:], "(last)", found))), None
     climbed = climb(run, scene.starts, scaling, layout.groups, found, ladder, refine)
     return *_of_type(scene, climbed.last), climbed
 
@@ -94,22 +107,30 @@ def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixtur
 def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round, MixturePlan]:
     """Measure overlapping components: refine several public starts in R^d, let private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
-    flat = groups.flat_floors(plan.n_components)
-    starts = [FlooredStart(start, flat) for start in run(public_starts, scene.starts, scaling, plan.n_components)]
-    nested = run(nested_start, groups, plan.n_components)
-    if nested is not None:
-        starts[0] = nested
-    refined = []
-    first_rounds = [(start.mixture, asks[0]) for start, asks in zip(starts, plan.starts, strict=True)]
-    run.curator.foresee(*(_round_question(scene, scene.start(start), ask) for start, ask in first_rounds[1:]))
-    for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
-        mixture = start.mixture
-        refined.append(_refine(scene, scene.start(mixture), start.floors, asks, f"(start {number})", mixture))
+    starts = floored_starts(run, scene, groups, plan.n_components)
+    refined = _refine_all(
+        scene,
+        [
+            _Chain(scene.start(start.mixture), start.floors, asks, f"(start {number})", (start.mixture,))
+            for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1)
+        ],
+    )
+
+    def two(other: Round, best: Round) -> tuple[Mixture, Mixture, float]:
+        return scene.held(other.mixture), scene.held(best.mixture), best.rows
+
+    # each start against every one that may be the best before it, and the first round of every one that may be after
+    scores = [
+        preference_question(scaling, *two(other, before), ask)
+        for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=1)
+        for before in refined[:number]
+    ]
+    follows = [round_question(scene, each.mixture, plan.rounds[0]) for each in refined]
+    run.curator.foresee(*scores, far=follows)
     best, floors, picks = refined[0], starts[0].floors, []
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
         # compare with the best so far: against a failed start, all scores of the others are clipped
-        two = scene.held(other.mixture), scene.held(best.mixture)
-        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, *two, best.rows, ask))
+        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, *two(other, best), ask))
         if picks[-1].advantage > 0:
             best, floors = other, starts[number - 1].floors
     return _finish(scene, best.mixture, floors, plan, best, "(best start)", *picks)
@@ -142,20 +163,24 @@ def _refine(
     scene: Scene, start: Mixture, floors: Floors, asks: tuple[Ask, ...], whose: str = "", *sources: Any
 ) -> Round:
     """Run one round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
-    mixture = start
-    for number, ask in enumerate(asks, start=1):
-        place = scene.run.at(_numbered(number, asks, whose), *sources)
-        last = _round(scene, place, mixture, floors, ask)
-        mixture, sources = last.mixture, (last,)
-    return last
+    return _refine_all(scene, [_Chain(start, floors, asks, whose, sources)])[0]
 
 
-def _round_question(scene: Scene, start: Mixture, ask: Ask) -> Question:
-    """Make the question of `_round`."""
-    kind = scene.covariance_type if scene.covariance_type in _SPECIAL else "full"
-    return components_question(kind, scene.scaling, scene.held(start), ask, scene.counts(start))
-
-
-def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
-    measure = _SPECIAL.get(scene.covariance_type, estimate_components)
-    return run(measure, scene.scaling, scene.held(start), floors, ask, scene.counts(start))
+def _refine_all(scene: Scene, chains: list[_Chain]) -> list[Round]:
+    """Run chains side by side, whose next rounds one pass over the rows answers; return the last round of each."""
+    measure = _MEASURES.get(scene.covariance_type, estimate_components)
+    lanes = scene.run.lanes(measure, [len(chain.asks) for chain in chains])
+    lasts: list[Round | None] = [None] * len(chains)
+    for turn in range(max(len(chain.asks) for chain in chains)):
+        turns = [place for place, chain in enumerate(chains) if turn < len(chain.asks)]
+        starts = {place: chains[place].start if (last := lasts[place]) is None else last.mixture for place in turns}
+        if len(turns) > 1:
+            scene.run.curator.foresee(*(round_question(scene, starts[p], chains[p].asks[turn]) for p in turns))
+        for place in turns:
+            chain, last, start = chains[place], lasts[place], starts[place]
+            here = lanes[place].at(
+                _numbered(turn + 1, chain.asks, chain.whose), *(chain.sources if last is None else (last,))
+            )
+            held = scene.held(start), chain.floors, chain.asks[turn], scene.counts(start)
+            lasts[place] = here(measure, scene.scaling, *held)
+    return [last for last in lasts if last is not None]

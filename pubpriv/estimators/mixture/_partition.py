@@ -6,7 +6,7 @@ import numpy as np
 
 from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import row_tuples
-from pubpriv.data.questions import Moments
+from pubpriv.data.questions import Moments, Question
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, View
 from pubpriv.estimators.asks import Ask
@@ -65,30 +65,51 @@ def locate(
     """
     if asks[0] is not None:
         seeds = _move(curator, scaling, groups, subspaces, seeds, asks[0])
-    partition = _partition(scaling, groups, subspaces, seeds)
-    k, d = len(seeds.groups), len(groups.points[0])
     units = np.array(groups.units)[list(seeds.groups)]
-    centers, variances, counts = _public_cells(scaling, groups, subspaces, seeds, partition)
-    reach = np.sqrt(variances * (1 + 1 / np.maximum(counts, 1)))
-    frames = tuple(scaling.frame(c, np.diag(1 / (s * u))) for c, s, u in zip(centers, reach, units, strict=True))
-    radii = (clip_radius(d, 1.15),) * k
-    question = Moments.priced(partition, frames, radii, asks[1].price, MOMENT_SHARES)
-    answer = curator.release(question, asks[1].label)
-    seen = _Cells.of(answer, k)
+    centers, variances, reach, question = _in_space(scaling, groups, subspaces, seeds, asks[1])
+    seen = _Cells.of(curator.release(question, asks[1].label), len(seeds.groups))
     centers = np.where(seen.enough[:, None], centers + reach[:, None] * units * seen.shift, centers)
     variances = np.where(seen.enough, reach**2 * seen.spread(0.1, 2.0), variances)
     covariances = [floored(np.diag(v * u**2), FLOOR * u**2) for v, u in zip(variances, units, strict=True)]
     return Mixture.of(seen.weights, centers, covariances)
 
 
-def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask) -> Seeds:
-    """Measure centres, variances and weights of the cells in the subspaces, by one release."""
+@one_thread
+def first_to_locate(
+    scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, asks: tuple[Ask | None, Ask]
+) -> Question:
+    """Make the first question of `locate`."""
+    if asks[0] is not None:
+        return _in_subspaces(scaling, groups, subspaces, seeds, asks[0])
+    return _in_space(scaling, groups, subspaces, seeds, asks[1])[-1]
+
+
+def _in_space(
+    scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Moments]:
+    """Compute public means (k, d) and variances (k,) of cells, the sds assumed in R^d (k,), and the question there."""
+    partition = _partition(scaling, groups, subspaces, seeds)
+    units = np.array(groups.units)[list(seeds.groups)]
+    centers, variances, counts = _public_cells(scaling, groups, subspaces, seeds, partition)
+    reach = np.sqrt(variances * (1 + 1 / np.maximum(counts, 1)))
+    frames = tuple(scaling.frame(c, np.diag(1 / (s * u))) for c, s, u in zip(centers, reach, units, strict=True))
+    radii = (clip_radius(len(groups.points[0]), 1.15),) * len(frames)
+    return centers, variances, reach, Moments.priced(partition, frames, radii, ask.price, MOMENT_SHARES)
+
+
+def _in_subspaces(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask) -> Moments:
+    """Make the question of `_move`."""
     partition = _partition(scaling, groups, subspaces, seeds)
     k, ell = len(seeds.groups), len(seeds.centers[0])
     radius = clip_radius(ell, 1.3) * (1 + k / len(groups.points)) ** 0.5
     frames = tuple(frame for cells in partition.inner if isinstance(cells, Cells) for frame in cells.frames)
-    answer = curator.release(Moments.priced(partition, frames, (radius,) * k, ask.price, MOMENT_SHARES), ask.label)
-    seen = _Cells.of(answer, k)
+    return Moments.priced(partition, frames, (radius,) * k, ask.price, MOMENT_SHARES)
+
+
+def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask) -> Seeds:
+    """Measure centres, variances and weights of the cells in the subspaces, by one release."""
+    answer = curator.release(_in_subspaces(scaling, groups, subspaces, seeds, ask), ask.label)
+    seen = _Cells.of(answer, len(seeds.groups))
     centers, variances = np.array(seeds.centers), np.array(seeds.variances)
     centers = np.where(seen.enough[:, None], centers + np.sqrt(variances)[:, None] * seen.shift, centers)
     variances = np.where(seen.enough, variances * seen.spread(0.25, 4.0), variances)

@@ -39,10 +39,19 @@ class Subspaces:
 def _private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components: int, ask: Ask) -> Subspaces:
     """Find the top k directions of each group's second moment about its public mean: one joint release.
 
+    Privacy: `LiftedGram.second_moment` over a partition, mu^2 <= ask.price for all groups together.
+    """
+    moments = curator.release(pca_question(scaling, groups, ask), ask.label).values["moment"]
+    bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
+    return Subspaces(tuple(map(row_tuples, bases)))
+
+
+@one_thread
+def pca_question(scaling: Scaling, groups: Groups, ask: Ask) -> LiftedGram:
+    """Ask for the second moment of each group about its public mean.
+
     The radius is public: the largest norm among the group's public points, a tenth wider, so that clipping
     touches outliers only.
-
-    Privacy: `LiftedGram.second_moment` over a partition, mu^2 <= ask.price for all groups together.
     """
     frames, radii = [], []
     for group, unit in enumerate(np.array(groups.units)):
@@ -51,10 +60,7 @@ def _private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_component
         frames.append(scaling.frame(center, np.diag(1 / unit)))
         reach = np.linalg.norm((points - center) / unit, axis=1).max()
         radii.append(1.1 * max(float(reach), 1e-6) * (1 + 1 / len(points)) ** 0.5)
-    question = LiftedGram.second_moment(groups.partition(scaling), tuple(frames), tuple(radii), ask.price)
-    moments = curator.release(question, ask.label).values["moment"]
-    bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
-    return Subspaces(tuple(map(row_tuples, bases)))
+    return LiftedGram.second_moment(groups.partition(scaling), tuple(frames), tuple(radii), ask.price)
 
 
 def find_subspaces(run: Execution, scaling: Scaling, groups: Groups, dimension: int, ask: Ask | None) -> Subspaces:

@@ -19,12 +19,12 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import Counts
+from pubpriv.data.questions import Counts, Question
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._partition import seed
-from pubpriv.estimators.mixture._pca import Subspaces, find_subspaces
+from pubpriv.estimators.mixture._pca import Subspaces, find_subspaces, pca_question
 from pubpriv.estimators.mixture._plan import MixturePlan
 from pubpriv.estimators.mixture._seeding import Seeds
 from pubpriv.estimators.mixture._supercluster import Groups
@@ -126,6 +126,16 @@ def search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan, 
             if tried[-1].apart:
                 return Placement(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
     return Placement(1, _as_grouped(groups, 1), *_proposal(tight, joined, subspaces, 1), None, tuple(tried))
+
+
+def first_of_search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan) -> Question:
+    """Make the first question of `search`, before it is known that it is asked."""
+    tight = run.ahead(tighten, groups, plan.most)
+    joined = tight if groups.count == 1 else run.ahead(tighten, groups.joined(), plan.most)
+    if plan.pca is not None:
+        return pca_question(scaling, tight, plan.pca)
+    where = _proposal(tight, joined, Subspaces.whole(tight), plan.most)
+    return _question(scaling, *where, run.ahead(seed, *where, plan.most), plan.search[0])
 
 
 def _as_grouped(groups: Groups, k: int) -> Groups:

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from pubpriv.data.questions import Question
+from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._ladder_plan import Ladder, plan_with_ladder
 from pubpriv.estimators.mixture._plan import ABSENT, SUPPORT, MixturePlan, coverage_questions
@@ -59,6 +60,15 @@ class Ways:
     def likely_coverage(self) -> tuple[str, ...]:
         """Names of the questions asked before clustering if the public rows lack nothing."""
         return tuple(name for name in self.coverage if name != ABSENT)
+
+    def regime(self, public: PublicTable) -> Regime:
+        """Choose the regime for these public rows."""
+        if self.looked_for:
+            return Regime.searching(self.most)
+        m, d = public.rows.shape
+        groups = self.groups
+        weight, counted = self.settings.smallest_weight, bool(groups.counted)
+        return Regime.of(m, d, self.most, weight, groups.separation, groups.overlapping, counted)
 
     def plan(self, k: int, regime: str, coverage: tuple[str, ...]) -> tuple[MixturePlan, Ladder | None]:
         """Make the plan for k components, given which questions were asked before clustering."""
