@@ -360,7 +360,7 @@ class Curator(Confined):
         stands = self._run.find(label)
         if stands is None or stands.answer is None:
             self._try(question)
-            if not self._looks.has(question):
+            if not self._looks.needs_no_file(question, self._source):
                 self._unit.check_table()  # nothing is spent unless the table exists and has n rows
             # 4 charge: committed before rows are read; a charge without an answer returns its stored question
             stands = self._run.charge(label, to_json(question), event)

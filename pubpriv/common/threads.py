@@ -8,10 +8,29 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 _idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
 
 os.register_at_fork(after_in_child=_idle.clear)  # a fork does not have the parent's threads
+
+
+_T = TypeVar("_T")
+
+_END: Any = object()
+
+
+def one_ahead(items: Iterator[_T]) -> Iterator[_T]:
+    """Yield items, each of which another thread makes while the one before it is in use.
+
+    At most two items are held, the one in use and the next. What fails in that thread is raised here in the place of
+    the item. Whoever stops early waits for the next item, and no other is made.
+    """
+    with kept_threads(1) as thread:
+        coming = thread.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = thread.submit(next, items, _END)
+            yield item
 
 
 @contextmanager

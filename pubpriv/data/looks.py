@@ -70,6 +70,11 @@ class Looks(Confined):
         summed = sums_of(question)
         return any(known == summed for known, _ in self._known)
 
+    def needs_no_file(self, question: Question, source: Source) -> bool:
+        """Return whether totals of a question need no file: an earlier scan summed it, or has kept its sample."""
+        of_sample = sample_of(question) is not None
+        return self.has(question) or (of_sample and getattr(source(question), "gathered", False))
+
     def totals(
         self,
         question: Question,

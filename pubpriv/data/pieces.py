@@ -14,6 +14,7 @@ import numpy as np
 
 from pubpriv.common.lake_names import LakeName, location_of
 from pubpriv.common.tables import Listing, advice_on, is_called_a_table, is_in_memory, is_url, kind_of, without_values
+from pubpriv.common.threads import one_ahead
 from pubpriv.data._arrow import UNKNOWN_TYPE, is_bytes, is_read_as_number, no_number, numbers_of
 from pubpriv.data._dates import check_dates
 from pubpriv.data.categories import ByCategory
@@ -127,7 +128,7 @@ class Chunk:
         """Record batches of the columns `sources`, in order."""
         lacking = [fill for fill in self.fills if fill.name in sources]
         held = sorted({*sources} - {fill.name for fill in lacking})
-        for batch in format_of(self.path).batches(self.path, self.piece, held):
+        for batch in one_ahead(format_of(self.path).batches(self.path, self.piece, held)):
             yield filled(batch, lacking)
 
 

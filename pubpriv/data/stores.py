@@ -30,8 +30,12 @@ from pubpriv.common.tables import (
     root_and_pattern,
     wanted,
 )
+from pubpriv.common.threads import kept_threads
 from pubpriv.common.urls import ARROW
 from pubpriv.errors import InvalidInput
+
+_CONNECTIONS = 16
+"""Questions to a store that are asked at the same time."""
 
 _DENIED = re.compile(r"ACCESS.?DENIED|PERMISSION.?DENIED|FORBIDDEN|UNAUTHORIZED|\b40[13]\b", re.IGNORECASE)
 """Words with which stores deny an answer."""
@@ -195,10 +199,9 @@ def _infos(urls: Sequence[str]) -> list[Any]:
 
     filesystem, _ = locate(urls[0])
     paths = [locate(url)[1] for url in urls]
-    together = _unless_denied(functools.partial(filesystem.get_file_info, paths))
-    if together:
-        return together
-    alone = [_unless_denied(functools.partial(filesystem.get_file_info, [path])) for path in paths]
+    asks = [functools.partial(_unless_denied, functools.partial(filesystem.get_file_info, [path])) for path in paths]
+    with kept_threads(_CONNECTIONS) as threads:  # Arrow asks for one after the other
+        alone = [each.result() for each in [*map(threads.submit, asks)]]
     return [info[0] if info else FileInfo(path, FileType.NotFound) for path, info in zip(paths, alone, strict=True)]
 
 

@@ -1,11 +1,13 @@
 """Threads are lent to one block at a time, are there for the next, and end where a block fails."""
 
+import gc
 import os
 import threading
+import time
 
 import pytest
 
-from pubpriv.common.threads import kept_threads
+from pubpriv.common.threads import kept_threads, one_ahead
 
 
 def _name() -> str:
@@ -49,6 +51,65 @@ def test_threads_of_a_block_that_failed_end():
     assert done == ["first"]
     with pytest.raises(RuntimeError):
         lent[0].submit(_name)
+
+
+def test_one_item_is_made_while_the_one_before_it_is_in_use():
+    """In another thread, in order, and never a second one."""
+    made, threads = [], set()
+
+    def items():
+        for number in range(5):
+            made.append(number)
+            threads.add(_name())
+            yield number
+
+    for number in one_ahead(items()):
+        deadline = time.monotonic() + 9
+        while len(made) < min(number + 2, 5):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(0.01)  # a second one would be made now
+        assert made == [*range(min(number + 2, 5))]
+    assert len(threads) == 1
+    assert _name() not in threads
+
+
+def test_what_fails_ahead_is_raised_in_its_place():
+    def items():
+        yield 1
+        yield 2
+        raise OSError("gone")
+
+    ahead = one_ahead(items())
+    assert (next(ahead), next(ahead)) == (1, 2)
+    with pytest.raises(OSError, match="gone"):
+        next(ahead)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, ValueError])
+def test_nothing_is_made_after_somebody_stopped(stop):
+    """By an error of their own, or Ctrl-C: the item at hand is finished, its maker closed, and the thread ends."""
+    made, closed, before = [], threading.Event(), threading.active_count()
+
+    def items():
+        try:
+            for number in range(100):
+                made.append(number)
+                yield number
+        finally:
+            closed.set()
+
+    def using():
+        for number in one_ahead(items()):
+            if number == 3:
+                raise stop
+
+    with pytest.raises(stop):
+        using()
+    gc.collect()
+    assert closed.wait(9)
+    assert len(made) <= 5
+    assert threading.active_count() <= before + 1
 
 
 def test_a_fork_has_threads_of_its_own():

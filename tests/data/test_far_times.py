@@ -82,7 +82,7 @@ def test_batches_of_other_lengths_are_the_same_rows(tmp_path, monkeypatch):
     seconds = [s + i for i in range(50) for s, _ in FAR.values()]
     path = write_int96(tmp_path / "t.parquet", seconds, "s")
     whole = private_cells(path)
-    monkeypatch.setattr(parquet, "BATCH", 7)
+    monkeypatch.setattr(parquet, "_ROWS", 7)
     assert same(private_cells(path), whole)
 
 

@@ -3,6 +3,8 @@
 The store is a real S3 server (moto) on loopback.
 """
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -14,7 +16,7 @@ from helpers.object_store import SECRET, object_store
 import pubpriv as pp
 from pubpriv.audit._neighbours import COLUMNS
 from pubpriv.common.tables import canonical
-from pubpriv.data import stores
+from pubpriv.data import memory, stores
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import PerPerson
 from pubpriv.data.scan import scan
@@ -27,10 +29,16 @@ from pubpriv.privacy.ledger import Ledger
 
 
 @pytest.fixture(scope="module")
-def bucket():
-    """An Arrow file system on a bucket of a server of our own, whose credentials are in the environment."""
+def server():
+    """A server of our own, whose credentials are in the environment."""
     with object_store() as store:
-        yield store.filesystem
+        yield store
+
+
+@pytest.fixture(scope="module")
+def bucket(server):
+    """An Arrow file system on its bucket."""
+    return server.filesystem
 
 
 def rows(n: int, seed: int) -> np.ndarray:
@@ -67,6 +75,74 @@ def test_a_table_in_a_store_has_the_totals_of_the_same_table_on_disk(bucket, tmp
         question = QUESTIONS["moments-cells"]
         totals, expected = scan(there, question), scan(here, question)
         assert all(totals[name].tobytes() == expected[name].tobytes() for name in expected)
+
+
+def test_columns_of_all_kinds_are_fetched_side_by_side(bucket, tmp_path):
+    """More columns than connections; long texts, whose batches are shorter; times in INT96, which are read twice."""
+    n = 40_000
+    drawn = np.random.default_rng(1)
+    cells = {f"c{i:02}": drawn.normal(size=n) for i in range(20)} | {"who": [f"{i % 900:0200}" for i in range(n)]}
+    times = np.datetime64("1800-01-01") + drawn.integers(0, 10**6, n).astype("timedelta64[D]")
+    cells["when"] = pa.array(times.astype("datetime64[s]").tolist(), pa.timestamp("us"))
+    put(bucket, "kinds.parquet", pa.table(cells), use_deprecated_int96_timestamps=True)
+    pq.write_table(pa.table(cells), tmp_path / "kinds.parquet", use_deprecated_int96_timestamps=True)
+    names, seen = [f"c{i:02}" for i in range(20)] + ["when"], []
+    for uri in ("s3://clinic/kinds.parquet", tmp_path / "kinds.parquet"):
+        (chunk,) = PrivateTable.open(uri, names, person="who").chunks()
+        keys = list[np.ndarray]()
+        blocks = [block.copy() for block in chunk.keyed_blocks(4096, keys.append)]
+        seen.append((np.hstack(blocks), np.concatenate(keys)))
+    (there, own), (here, others) = seen
+    assert there.shape == (21, 40_960)
+    assert there.tobytes() == here.tobytes()
+    assert own.tobytes() == others.tobytes()
+
+
+def test_a_run_asks_a_store_for_its_columns_as_often_as_it_passes_over_them(server, bucket, tmp_path, monkeypatch):
+    """And for the end of the file: for the layout before each pass, and once a row group in it."""
+    n, groups, end = 280_000, 4, 1 << 16
+    monkeypatch.setattr(memory, "MOST_BYTES", 1 << 22)  # the table is not kept, a sample of 2^16 rows is
+    cells = {f"x{i}": column for i, column in enumerate(np.random.default_rng(1).standard_normal((4, n)))}
+    put(bucket, "long.parquet", pa.table(cells), row_group_size=n // groups, use_dictionary=False)
+    with bucket.open_input_file("clinic/long.parquet") as file:
+        layout = pq.ParquetFile(file).metadata
+    sizes = [sum(layout.row_group(g).column(c).total_compressed_size for g in range(groups)) for c in range(3)]
+    table = PrivateTable.open("s3://clinic/long.parquet", [*cells][:3])
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("long", budget=pp.parse_budget("zcdp:2"), table=table)
+        with pp.Curator(table, ledger, "long", "zcdp:0.5") as curator:
+            server.reads.clear()
+            pp.estimate_gaussian(np.random.default_rng(2).standard_normal((60, 3)), curator)
+            passes = curator.passes
+    assert passes == 4
+    assert passes * sum(sizes) <= sum(server.reads) <= passes * (sum(sizes) + (1 + groups) * end)
+
+
+def test_starts_of_a_mixture_need_a_pass_less_from_a_store(bucket, tmp_path):
+    """What follows each start is summed beside the choice among them, where a pass costs more than sums."""
+    drawn = np.random.default_rng(1).standard_normal((6_000, 3)) + 1.5 * (np.arange(6_000) % 2)[:, None]
+    put(bucket, "near.parquet", pa.table({f"x{i}": column for i, column in enumerate(drawn[60:].T)}))
+    table = PrivateTable.open("s3://clinic/near.parquet", ["x0", "x1", "x2"])
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("near", budget=pp.parse_budget("zcdp:2"), table=table)
+        with pp.Curator(table, ledger, "near", "zcdp:0.5") as curator:
+            pp.estimate_mixture(drawn[:60], curator, n_components=2)
+            labels = [charge.label for charge in curator.statement().charges]
+            assert curator.passes == 6 + ("mixture/absent-component" in labels) + ("mixture/home/round-1" in labels)
+    assert "mixture/pick-3" in labels
+
+
+def test_a_store_that_fails_in_a_scan_fails_the_scan(server, bucket):
+    """In whichever thread a column is fetched; once it answers again, so does the table."""
+    put(bucket, "fails.parquet", pa.table({f"x{i}": np.arange(50_000.0) for i in range(6)}), use_dictionary=False)
+    table, question = PrivateTable.open("s3://clinic/fails.parquet", ["x0", "x5"]), QUESTIONS["moments-cells"]
+    chunks, before = table.chunks(), threading.active_count()
+    server.fails_after = 2
+    with pytest.raises(OSError, match="AWS Error"):
+        [*chunks[0].blocks()]
+    server.fails_after = None
+    assert threading.active_count() <= before + 4
+    assert scan(table, question)
 
 
 def test_persons_in_a_store_have_the_weights_that_they_have_on_disk(bucket, tmp_path):

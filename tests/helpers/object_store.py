@@ -24,11 +24,13 @@ class ObjectStore:
         delay: seconds before each answer.
         fails_after: reads of objects that are answered, those to come; None: all. Then each answer is an error 503.
         environment: what finds it and has its credentials.
+        reads: bytes of objects that were asked for, read by read; those of HEAD requests are none.
     """
 
     delay: float = 0.0
     fails_after: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    reads: list[int] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def over(self, app: Any) -> Any:
@@ -37,7 +39,9 @@ class ObjectStore:
         def answer(environ: Any, start_response: Any) -> Any:
             time.sleep(self.delay)
             if environ["REQUEST_METHOD"] == "GET" and environ["PATH_INFO"].endswith(".parquet"):
+                first, last = environ["HTTP_RANGE"].removeprefix("bytes=").split("-")
                 with self._lock:
+                    self.reads.append(int(last) - int(first) + 1)
                     if self.fails_after is not None:
                         self.fails_after -= 1
             if self.fails_after is not None and self.fails_after < 0:

@@ -6,19 +6,28 @@ Times beyond 64 bits of microseconds become the largest or smallest one, which i
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack
+from concurrent.futures import wait
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pubpriv.common.tables import is_url
+from pubpriv.common.threads import kept_threads
 from pubpriv.data._arrow import counts_of, validity_of
-from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.formats._layout import Look, Piece
 from pubpriv.data.stores import locate
 from pubpriv.errors import InvalidInput
 
-_READ = 1 << 20
-"""Bytes of a column that are fetched at a time: a few pages on a disk, a request to an object store."""
+_FETCHED, _READ = 1 << 20, 1 << 16
+"""Bytes of a column that are asked for at a time: in a request to an object store, and from a disk, where only a long
+page is read at once."""
+
+_CONNECTIONS = 16
+"""Parts of a row group that are fetched from an object store at the same time."""
+
+_ROWS = 1 << 14
+"""Rows that are decoded at a time; all columns of so many stay in a processor's cache until they are in a block."""
 
 _PRECISE, _WIDE = "us", "ms"
 """Units in which times in INT96 are read: milliseconds hold every day that INT96 does."""
@@ -43,17 +52,43 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
         InvalidInput: the row group has another number of rows now.
     """
     filesystem, inner = locate(path)
-    with ExitStack() as handles:
-
-        def opened(unit: str) -> Any:
-            handle = handles.enter_context(filesystem.open_input_file(inner))
-            # read while decoding: otherwise Arrow fetches a whole row group first, however long it is
-            return _opened(handle, unit, memory_map=False, pre_buffer=False, buffer_size=_READ)
-
-        file = opened(_PRECISE)
-        if file.metadata.row_group(piece.number).num_rows != piece.rows:
+    far = is_url(path)
+    with filesystem.open_input_file(inner) as handle:
+        # read while decoding: otherwise Arrow fetches a whole row group first, however long it is
+        how = {"memory_map": False, "pre_buffer": False, "buffer_size": _FETCHED if far else _READ}
+        metadata = _opened(handle, _PRECISE, **how).metadata
+        if metadata.row_group(piece.number).num_rows != piece.rows:
             raise InvalidInput("the private table was replaced while it was read")
-        yield from _batches(file, partial(opened, _WIDE), columns, [piece.number])
+
+        def rows(some: list[str]) -> Iterator[Any]:
+            precise, wide = (partial(_opened, handle, unit, metadata=metadata, **how) for unit in (_PRECISE, _WIDE))
+            return _batches(precise(), wide, some, [piece.number])
+
+        yield from _side_by_side(rows, columns) if far else rows(list(columns))
+
+
+def _side_by_side(rows: Callable[[list[str]], Iterator[Any]], columns: Sequence[str]) -> Iterator[Any]:
+    """Record batches of columns that threads fetch at the same time: each takes round trips to an object store."""
+    import pyarrow as pa
+
+    some = [rows(list(columns[start::_CONNECTIONS])) for start in range(min(_CONNECTIONS, len(columns)))]
+    with kept_threads(len(some)) as threads:
+        coming = [threads.submit(next, batches, None) for batches in some]
+        held: list[Any] = [None] * len(some)
+        while True:
+            for place, batches in enumerate(some):  # long texts make batches shorter
+                if not held[place]:
+                    held[place] = coming[place].result()
+                    coming[place] = threads.submit(next, batches, None)
+            if not all(held):
+                wait(coming)
+                if any(held):
+                    raise ValueError("columns of a row group have other numbers of rows")
+                return
+            length = min(batch.num_rows for batch in held)
+            own = {name: batch.column(i) for batch in held for i, name in enumerate(batch.schema.names)}
+            yield pa.RecordBatch.from_arrays([own[name].slice(0, length) for name in columns], list(columns))
+            held = [batch.slice(length) for batch in held]
 
 
 def read_all(content: bytes) -> Any:
@@ -123,12 +158,12 @@ def _batches(file: Any, wide: Callable[[], Any], columns: Sequence[str], groups:
         columns: names of columns.
         groups: numbers of row groups.
     """
-    precise = file.iter_batches(BATCH, row_groups=groups, columns=list(columns), use_threads=False)
+    precise = file.iter_batches(_ROWS, row_groups=groups, columns=list(columns), use_threads=False)
     times = times_in_int96(file.metadata, columns)
     if not times:
         yield from precise
         return
-    far = _Rows(wide().iter_batches(BATCH, row_groups=groups, columns=times, use_threads=False))
+    far = _Rows(wide().iter_batches(_ROWS, row_groups=groups, columns=times, use_threads=False))
     for batch in precise:
         found, held = far.next(batch.num_rows), batch
         for name in times:
