@@ -212,8 +212,9 @@ class Curator(Confined):
         self._table, self._run, self._noise, self._executor = table, run, noise, executor
         self._unit = unit_of(table, run, *unit)
         self._looks = Looks.of_run(run.name)
-        source = self._unit.source(remembered=executor is None, shared=True)
-        self._source = self._looks.shared(source) if executor is None else source
+        # where an executor reads the rows, those of a sample are kept here
+        source = self._unit.source(remembered=executor is None or self.asks_of_samples, shared=True)
+        self._source = self._looks.shared(source)
 
     @property
     def size(self) -> Size:

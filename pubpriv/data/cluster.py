@@ -1,14 +1,15 @@
 """Blocks on a Dask cluster: what `distributed.Client(address).get_executor()` gives, made safe for private totals.
 
-A worker reads rows and returns exact totals, so **every worker is inside the trust boundary**, and so is the
-network between them (`tls://` addresses encrypt it; the scheduler runs whatever a client sends). Beyond that:
+A worker reads rows, and returns exact totals and the rows of a public sample (`data.samples`), so **every worker is
+inside the trust boundary**, and so is the network between them (`tls://` addresses encrypt it; the scheduler runs
+whatever a client sends). Beyond that:
 
-- Totals stay in memory: a worker that may spill to disk is refused, at the start and before each block.
+- Results stay in memory: a worker that may spill to disk is refused, at the start and before each block.
 - A worker whose arithmetic gives other bits than this machine's is refused likewise: chance decides which worker reads
   a row group, and a record must become the same integers wherever it is read.
-- Only totals come back. A worker logs the text of any exception and sends it on, so all exceptions there have the same
-  text.
-- Task keys are random, not hashes of content; a total is released as soon as it has arrived.
+- Nothing else comes back. A worker logs the text of any exception and sends it on, so all exceptions there have the
+  same text.
+- Task keys are random, not hashes of content; a result is released as soon as it has arrived.
 
 A question and the name of a row group are sent to a worker; both are public. If the unit is a person, the weights of
 the rows are sent too, and their number is private: they stay in the memory of scheduler and workers, and neither they

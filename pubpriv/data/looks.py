@@ -72,8 +72,7 @@ class Looks(Confined):
 
     def needs_no_file(self, question: Question, source: Source) -> bool:
         """Return whether totals of a question need no file: an earlier scan summed it, or has kept its sample."""
-        of_sample = sample_of(question) is not None
-        return self.has(question) or (of_sample and getattr(source(question), "gathered", False))
+        return self.has(question) or (sample_of(question) is not None and _gathered(source(question)))
 
     def totals(
         self,
@@ -101,19 +100,32 @@ class Looks(Confined):
                 self._known = [other for other in self._known if other is not each]
                 return each[1]
         foreseen, self._foreseen = [other for other in self._foreseen if not self.has(other)], ()
-        table = source(question)
-        beside = [other for other in foreseen if source(other) is table and fits(other)]
-        self.passes += not getattr(table, "gathered", False)
-        samples = [] if sample_of(question) else [source(other) for other in foreseen if sample_of(other)]
-        if executor is None and (new := [each for each in samples if not getattr(each, "gathered", True)]):
+        far = executor is not None and not _gathered(source(question))
+
+        def place(asked: Question) -> Any:
+            found = source(asked)
+            return getattr(found, "whole", found) if far else found
+
+        table = place(question)
+        beside = [other for other in foreseen if place(other) is table and fits(other)]
+        self.passes += not _gathered(table)
+        # where rows are read elsewhere, any pass brings the sample; here, the first question of it reads and keeps it
+        samples = [source(asked) for asked in (*([question] if far else []), *foreseen) if sample_of(asked)]
+        new = [each for each in samples if not getattr(each, "gathered", True)]
+        if new and (far or not sample_of(question)):
             table = _Gathering(table, new[0])
-        totals, *kept = scan_together(table, (question, *beside), executor, here)
+        totals, *kept = scan_together(table, (question, *beside), executor if far else None, here)
         self._known += zip(map(sums_of, beside), kept, strict=True)
         return totals
 
     def forget(self) -> None:
         """Throw away all totals and rows, and what was foreseen."""
         self._foreseen, self._known, self._source = (), [], None
+
+
+def _gathered(table: Any) -> bool:
+    """Return whether a table is a sample that is in memory."""
+    return bool(getattr(table, "gathered", False))
 
 
 class _Gathering:

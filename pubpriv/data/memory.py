@@ -96,6 +96,11 @@ class _Remembered(Confined):
         return [Kept(chunk, memory, number, norms) for number, chunk in enumerate(chunks)]
 
     @property
+    def whole(self) -> Any:
+        """The table, of which nothing is remembered."""
+        return self._table.whole if isinstance(self._table, _Remembered) else self._table
+
+    @property
     def gathered(self) -> bool:
         """Whether a sample is in memory, all of it."""
         return self._every is not None and 0 < len(self._held[0]) == len(self._held[1])

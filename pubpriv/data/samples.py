@@ -6,7 +6,7 @@ clustered, are sampled like shuffled ones; and not on a secret, since the sample
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -126,11 +126,43 @@ class GatheringChunk(Confined, OfChunk):
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the blocks of the chunk."""
-        packed, kept = _Packed(self.every, self.by is not None), list[np.ndarray]()
+        taking = self.travelling()
+        yield from taking.blocks()
+        self.keep(taking.taken)
+
+    def travelling(self) -> "TakingChunk":
+        """Return the chunk as it is sent to another process, which sends the records in the sample back."""
+        return TakingChunk(self.chunk, self.every)
+
+    def keep(self, taken: list[np.ndarray]) -> None:
+        """Keep the records in the sample, once the chunk was read to its end."""
+        for block in taken:
+            block.flags.writeable = False
+        self.memory[self.number] = taken
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TakingChunk(OfChunk):
+    """A chunk that is read whole, and from which the records in a sample are taken meanwhile.
+
+    Attributes:
+        chunk: the chunk.
+        every: one record in so many is in the sample.
+        taken: blocks of the records in the sample, all of them once the chunk was read to its end.
+    """
+
+    every: int
+    taken: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return int(self.chunk.n_records)
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Yield the blocks of the chunk."""
+        packed, taken = _Packed(self.every, self.by is not None), list[np.ndarray]()
         for block in self.chunk.blocks():
-            kept += (full.copy() for full in packed.add(block))
+            taken.extend(full.copy() for full in packed.add(block))
             yield block
-        kept += (last.copy() for last in packed.rest())
-        for each in kept:
-            each.flags.writeable = False
-        self.memory[self.number] = kept
+        self.taken[:] = [*taken, *packed.rest()]  # at once: another attempt in this process may do the same

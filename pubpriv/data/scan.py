@@ -8,9 +8,12 @@ for any number of threads, any order of blocks, and any distribution of the row 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from os import cpu_count
 from typing import Any, TypeVar
+
+import numpy as np
 
 from pubpriv.common.threads import kept_threads
 from pubpriv.data._wide import Sums, nothing_of
@@ -22,6 +25,7 @@ from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.questions.in_period import weighing, whole
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
+from pubpriv.data.samples import GatheringChunk, TakingChunk
 
 _Piece = TypeVar("_Piece")
 
@@ -62,6 +66,12 @@ def scan_together(
             sent = [chunk.travelling() for chunk in chunks] if private else chunks
             together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
             digests = _digests(questions, len(chunks[0].columns)) if chunks else None
+            gathering = [chunk for chunk in chunks if isinstance(chunk, GatheringChunk)]
+            if gathering:
+                taking = [chunk.travelling() for chunk in gathering]
+                work = partial(_take_and_scan, questions, digests=digests)
+                found = executor.map(work, taking, range(len(taking)), chunksize=together)
+                return _joined(questions, _counted(_keeping(gathering, found), count))
             each = executor.map(partial(_scan_chunk, questions, digests=digests), sent, chunksize=together)
             return _joined(questions, _counted(each, count))
         if here and len(chunks) == 1:
@@ -124,6 +134,28 @@ def _scan_chunk(
                 total.add(question.totals(view))
                 view.make_room()
     return totals
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Taken:
+    """Sums of a chunk, and its records that are in a sample; without a representation, which a worker would log."""
+
+    number: int
+    sums: list[Sums]
+    sample: list[np.ndarray]
+
+
+def _take_and_scan(questions: Sequence[Question], chunk: TakingChunk, number: int, digests: Any) -> _Taken:
+    """Sum a chunk on another machine, and take the records in a sample along."""
+    sums = _scan_chunk(questions, chunk, digests=digests)
+    return _Taken(number, sums, chunk.taken)
+
+
+def _keeping(chunks: Sequence[GatheringChunk], found: Iterable[_Taken]) -> Iterator[list[Sums]]:
+    """Keep the samples of chunks that were read elsewhere, in whatever order, and yield the sums."""
+    for taken in found:
+        chunks[taken.number].keep(taken.sample)
+        yield taken.sums
 
 
 def _counted(pieces: Iterable[_Piece], count: Count | None) -> Iterator[_Piece]:

@@ -19,7 +19,9 @@ from helpers.tables import gaussian_tables
 from helpers.waiting import eventually
 
 import pubpriv as pp
+from benchmarks.fits import write_rows
 from pubpriv.audit._neighbours import COLUMNS
+from pubpriv.data import memory
 from pubpriv.data.arithmetic import bits
 from pubpriv.data.cluster import Cluster, _BlockFailed, _client, _on_worker, _versions
 from pubpriv.data.outages import failure_of_scan
@@ -31,6 +33,7 @@ from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, PrivateStepFailed, Unavailable
 from pubpriv.estimators import MEAN
 from pubpriv.estimators.jobs import Job, run_job
+from pubpriv.ledger.unit.units import RowUnit
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(120)]
@@ -119,6 +122,22 @@ def test_a_whole_run_on_a_cluster_is_paid_once_and_its_tasks_find_the_cluster(tw
             entered = pickle.loads(pickle.dumps(curator.handle)).open()
             assert entered._executor.address == cluster.address
             entered.leave()
+
+
+def test_a_long_gaussian_on_a_cluster_reads_its_rows_four_times(two_workers, tmp_path, monkeypatch):
+    """The first pass brings a sample back, whose rows stay here: the same answers as by threads."""
+    rows = np.random.default_rng(3).standard_normal((280_000, 3))
+    (tmp_path / "t").mkdir()
+    table = PrivateTable.open(tmp_path / "t" / "rows.parquet", write_rows(rows, tmp_path / "t" / "rows.parquet", 9))
+    monkeypatch.setattr(memory, "MOST_BYTES", 1 << 22)  # the table is not kept, a sample of 2^16 rows is
+
+    def fitted(executor):
+        curator = pp.Curator.simulation(rows, "zcdp:0.5", 1, executor=executor)
+        curator._source = RowUnit(table).source(remembered=True)
+        return pp.estimate_gaussian(rows[:60], curator).covariance.tobytes(), curator.passes
+
+    assert fitted(Cluster(two_workers.scheduler_address)) == fitted(None)
+    assert fitted(None)[1] == 4
 
 
 def _nobody() -> str:

@@ -153,6 +153,29 @@ def test_a_pass_for_another_question_keeps_the_sample_that_was_foreseen(tmp_path
     assert beside == apart
 
 
+@pytest.mark.parametrize("first", ["all rows", "the sample"])
+def test_an_executor_brings_the_sample_along_with_the_first_pass(first, tmp_path, monkeypatch):
+    """Chunks travel, and come back in any order; the sample is then asked here. The answers are those of threads."""
+    table, asked = table_in(tmp_path, "folder"), [COUNT, *ASKED] if first == "all rows" else ASKED
+    monkeypatch.setattr(memory, "MOST_BYTES", N * 2 * 8 - 1)
+
+    class Travelling(ThreadPoolExecutor):
+        def map(self, work, *parts, **_):
+            made = [self.submit(*pickle.loads(pickle.dumps((work, *each)))) for each in zip(*parts, strict=True)]
+            return (pickle.loads(pickle.dumps(each.result())) for each in reversed(made))
+
+    def answers(executor):
+        curator = pp.Curator.simulation(ROWS, pp.ZeroConcentratedDP(1000), seed=1, executor=executor)
+        curator._source = RowUnit(table).source(remembered=True)
+        curator.foresee(ASKED[0])
+        made = [curator.release(question, f"{number}") for number, question in enumerate(asked)]
+        return [values.tolist() for answer in made for values in answer.values.values()], curator.passes
+
+    with Travelling(2) as executor:
+        there, passes = answers(executor)
+    assert (there, passes) == (answers(None)[0], 1)
+
+
 COUNT = Counts.priced(Everything(), Fraction(1))
 LOUDER = replace(COUNT, noise_scale=1 << 31)
 
