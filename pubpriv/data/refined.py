@@ -28,7 +28,9 @@ class Refined:
     def __post_init__(self) -> None:
         kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined, ByCategory)
         kinds("the inner partitions of Refined", self.inner, Cells, Shells, ColumnCells)
-        known: dict[Cells | Shells | ColumnCells, Cells | Shells | ColumnCells] = {}  # groups with the same cells map a block once
+        known: dict[
+            Cells | Shells | ColumnCells, Cells | Shells | ColumnCells
+        ] = {}  # groups with the same cells map a block once
         object.__setattr__(self, "inner", tuple(known.setdefault(cells, cells) for cells in self.inner))
         if self.groups.n_regions != len(self.inner):
             raise InvalidInput(
