@@ -102,7 +102,8 @@ class GaussianCase:
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Say what the errors assume, which columns are degenerate, and which have an expensive tail."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
-        return (law, *self.layout.notes(), *self.hints)
+        rounds = "rounds end once one finds the rows settled; the final release then gets what the others would cost"
+        return (law, rounds, *self.layout.notes(), *self.hints)
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
         """Give the sample sizes of Theorems B.5 and B.12, and of methods without public rows."""
