@@ -66,7 +66,7 @@ def drawn_together(
 
     if len(values) == 1:
         one = np.ones_like(values)
-        return Drawn(values, values[0], one, 0 * one)
+        return Drawn(values, values[0], one, np.sqrt(common) * one)
     variances, sure = (np.broadcast_to(each, values.shape) for each in (variances, sure))
     between, above = between_groups(values, variances, _DRAWN), between_groups(values, sure, _UNSURE)
     if alike:

@@ -20,6 +20,9 @@ _GAUSSIAN, _FLATTEST = 3.0, 1.2
 """Fourth moment over squared variance of a Gaussian column, and the least that a column is taken to have: that of one
 whose values are two, seldom as even as here."""
 
+_ANYWHERE = 1e6
+"""Radius of the core of runs of older versions, which kept none."""
+
 
 @public_value
 @dataclass(frozen=True)
@@ -203,7 +206,7 @@ class _Groups:
         colour = np.linalg.inv(matrix)
         scales = np.sqrt((colour**2).sum(axis=1))
         colour, units = colour / scales[:, None], np.outer(scales, scales)
-        ends = np.array(found.ends or (1.0,))
+        ends = np.array(found.ends or (_ANYWHERE,))
         wider, shape = ends / ends[0], (-1, len(ends))
         counts, sums, seconds = np.array(found.counts), np.array(found.sums) @ colour.T, np.array(found.seconds)
         if seconds.shape[1] == len(center):

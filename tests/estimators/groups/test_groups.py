@@ -1,12 +1,17 @@
 """Estimates by group: nearer than either extreme, honest, the same again, and the same in the unit of a person."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import pubpriv as pp
 from pubpriv.data.categories import ByCategory
+from pubpriv.data.questions import LiftedGram
 from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.estimators.groups.steps import AllRows, group_frame, sums_of, tell_groups
 
 BY = ByCategory("region", tuple("abcdef"))
 SIZES = np.array([9000, 4000, 2000, 900, 300, 60])
@@ -223,3 +228,21 @@ def test_a_number_that_is_mostly_borrowed_is_wide_only_by_what_its_own_rows_woul
     assert (small.wide, small.state) == (small.error > 3 * small.alone, "wide" if small.wide else "good")
     loaded = pp.GaussianEstimate.from_json(estimate.to_json())
     assert [number.alone for number in loaded.numbers()] == [number.alone for number in estimate.numbers()]
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["radii", "no radii"])
+def test_an_answer_of_older_versions_is_read_as_it_was_asked(kept):
+    """They asked one region of each group, and did not keep its radius: a run that stopped there goes on."""
+    private, names, means = rows(0.5)
+    curator = simulated(private, names, "zcdp:0.5")
+    curator.begin("groups", {}, "0" * 64)
+    frame, radius = group_frame((0.0,) * 3, tuple(map(tuple, np.cov(private.T).tolist()))), 3**0.5 + 2.5
+    shares = Fraction(8, 100), Fraction(30, 100), Fraction(62, 100)
+    asked = LiftedGram.priced(BY, (frame,) * 6, (radius,) * 6, Fraction(1, 2), shares)
+    found = sums_of(curator.release(asked, "groups/moments"), BY, spreads=True)
+    known = AllRows(np.cov(private.T), *np.full((2, 3, 3), 0.01), np.full(3, 0.01), np.full(3, 3.5), len(private), 1.0)
+    told = tell_groups(found if kept else replace(found, ends=()), known, True)
+    errors = np.sqrt(sum(np.square(part) for part in told.mean_errors))
+    assert np.mean(np.abs(np.array(told.means) - means) < 1.96 * errors) > 0.85
+    spreads = np.sqrt(sum(np.square(part) for part in told.covariance_errors))
+    assert np.mean(np.abs(np.array(told.covariances) - np.eye(3)) < 1.96 * spreads) > 0.85
