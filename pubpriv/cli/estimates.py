@@ -35,7 +35,9 @@ def show(estimate: "Estimate") -> None:
         _show_components(numbers, estimate.columns)
         _show_ladder(estimate.diagnostics.get("ladder", []))
     out(f"verdict: {estimate.verdict}")
-    if estimate.groups is not None:
+    if estimate.groups is not None and estimate.kind == "quantiles":
+        _show_group_quantiles(estimate)
+    elif estimate.groups is not None:
         _show_groups(estimate.groups, estimate.columns, estimate.counted_in_groups)
     for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
@@ -112,6 +114,28 @@ def _show_groups(groups: "Groups", columns: "Sequence[str]", counted: str) -> No
     what = "mean" if "mean" in groups.each[0].parts else "weight"
     title = f"groups by {groups.by}: {counted}, and {what} ± standard error (the model file has all)"
     table(title, ["", counted, *heads, "mostly that of all groups"], rows)
+
+
+def _show_group_quantiles(estimate: "Estimate") -> None:
+    """Show a row for each group: its number of rows, the middle quantile of each column, and some shares."""
+    from pubpriv.released.quantiles import QuantilesEstimate
+
+    assert isinstance(estimate, QuantilesEstimate)  # by its kind
+    assert estimate.groups is not None
+    told = estimate.told_of_groups()
+    heads = [next((n for n in column if n is not None), None) for column in zip(*told.values(), strict=True)]
+    rows = []
+    for group in estimate.groups.each:
+        cells = [_in_two_lines(n) for n in told[group.name]]
+        rows.append([group.name, f"{group.rows[0]:.0f} ±{group.rows[1]:.1g}", *cells])
+    named = ["" if n is None else f"{n.source} {f'{100 * n.rank:g}%' if n.rank else f'= {n.level}'}" for n in heads]
+    title = f"groups by {estimate.groups.by}: rows, and quantiles or shares (the model file has all)"
+    table(title, ["", "rows", *named], rows)
+
+
+def _in_two_lines(number: "Number | None") -> str:
+    """Write a number above its interval."""
+    return "" if number is None else "{:.4g}\n({:.4g} to {:.4g})".format(number.value, *number.interval)
 
 
 def _heads(sources: Sequence[str]) -> list[str]:

@@ -248,7 +248,8 @@ def _ranks(first: Estimate, second: Estimate, number: Number) -> tuple[float, fl
     """Express the difference of a quantile in ranks, since values that many rows have differ by no small amounts."""
     if not (isinstance(first, QuantilesEstimate) and isinstance(second, QuantilesEstimate)) or number.rank is None:
         return None
-    return first.apart(second, str(number.column), number.rank)
+    one, other = (e if number.group is None else e.of_group(number.group) for e in (first, second))
+    return one.described.apart(other.described, str(number.column), number.rank)
 
 
 def _difference(

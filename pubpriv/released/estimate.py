@@ -319,7 +319,7 @@ class Estimate(Shown):
             public=data.get("public", {}),
             # in older files it is in the diagnostics
             target=data.get("target", data["diagnostics"].get("target")),
-            groups=Groups.from_json(data["groups"]) if "groups" in data else None,
+            groups=Groups.from_json(data["groups"], data["columns"]) if "groups" in data else None,
             findings=tuple(map(Finding.from_json, data["findings"])) if "findings" in data else None,
             noise=NoiseLaw.from_json(data["noise"]) if "noise" in data else None,
         )

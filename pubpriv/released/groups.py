@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.errors import InvalidInput
+from pubpriv.released.described import Described
 from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
 
 _MOSTLY = 0.5
@@ -58,6 +59,77 @@ class Group:
                 number = Number.at((quantity, None, column, other), float(values[where]), own, self.name)
                 yield replace(number, alone=float(alone[where]))
 
+    def lacking(self, columns: Sequence[str]) -> Iterator[str]:
+        """Yield descriptions of everything that is missing or impossible."""
+        for quantity, values in self.parts.items():
+            square = quantity != "weight" and values.shape != (len(columns),) * QUANTITIES[quantity]
+            all_ = [values, *self.errors.get(quantity, {}).values()]
+            all_ += [self.alone[quantity]] * (quantity in self.alone)
+            if square or len(all_) < 3 or any(a.shape != values.shape or not np.isfinite(a).all() for a in all_):
+                yield f"the {quantity} of group {self.name} should be finite numbers, each with its errors"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for a model file."""
+        return {
+            "name": self.name,
+            "rows": _rows_to_json(self.rows),
+            **{quantity: values.tolist() for quantity, values in self.parts.items()},
+            "standard_errors": {
+                quantity: {source: values.tolist() for source, values in parts.items()}
+                for quantity, parts in self.errors.items()
+            },
+            "own_weight": dict(self.own),
+            **({"sampling_alone": {part: sds.tolist() for part, sds in self.alone.items()}} if self.alone else {}),
+            "mostly_borrowed": self.borrowed,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Group":
+        """Read what `to_json` wrote."""
+        errors = {
+            quantity: {source: np.array(values, dtype=float) for source, values in parts.items()}
+            for quantity, parts in data["standard_errors"].items()
+        }
+        parts = {quantity: np.array(data[quantity], dtype=float) for quantity in errors}
+        own = {quantity: float(weight) for quantity, weight in data["own_weight"].items()}
+        alone = {quantity: np.array(sds, dtype=float) for quantity, sds in data.get("sampling_alone", {}).items()}
+        return cls(str(data["name"]), _rows_from_json(data["rows"]), parts, errors, own, alone)
+
+
+@dataclass(frozen=True)
+class QuantileGroup(Group):
+    """Quantiles and shares of one group of rows; ranks that noise would drown are left out.
+
+    Attributes:
+        described: its quantiles and shares.
+    """
+
+    described: Described = field(kw_only=True)
+
+    @classmethod
+    def of(cls, name: str, rows: tuple[float, float], described: Described) -> "QuantileGroup":
+        """Make a group, which takes nothing over from others."""
+        return cls(name, rows, {}, {}, {"quantile": 1.0}, described=described)
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[Number]:
+        """Yield each of its numbers once, with its errors."""
+        yield from super().numbers(columns)
+        yield from self.described.numbers(self.name)
+
+    def lacking(self, columns: Sequence[str]) -> Iterator[str]:
+        """Yield descriptions of everything that is impossible."""
+        yield from super().lacking(columns)
+        yield from (f"of group {self.name} {text}" for text in self.described.lacking())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for a model file."""
+        return super().to_json() | self.described.to_json()
+
+    @classmethod
+    def described_in(cls, data: Mapping[str, Any], columns: Sequence[str]) -> "QuantileGroup":
+        """Read what `to_json` wrote of these columns."""
+        return cls.of(str(data["name"]), _rows_from_json(data["rows"]), Described.from_json(data, columns))
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -83,49 +155,24 @@ class Groups:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a model file."""
-        return {"by": self.by, "each": [_group_to_json(group) for group in self.each]}
+        return {"by": self.by, "each": [group.to_json() for group in self.each]}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Groups":
-        """Read what `to_json` wrote."""
-        return cls(str(data["by"]), tuple(map(_group_from_json, data["each"])))
+    def from_json(cls, data: Mapping[str, Any], columns: Sequence[str]) -> "Groups":
+        """Read what `to_json` wrote of these columns."""
+        if any("distributions" in each for each in data["each"]):
+            return cls(str(data["by"]), tuple(QuantileGroup.described_in(each, columns) for each in data["each"]))
+        return cls(str(data["by"]), tuple(map(Group.from_json, data["each"])))
 
     def lacking(self, columns: Sequence[str]) -> Iterator[str]:
         """Yield descriptions of everything that is missing or impossible."""
         for group in self.each:
-            for quantity, values in group.parts.items():
-                square = quantity != "weight" and values.shape != (len(columns),) * QUANTITIES[quantity]
-                all_ = [values, *group.errors.get(quantity, {}).values()]
-                all_ += [group.alone[quantity]] * (quantity in group.alone)
-                if square or len(all_) < 3 or any(a.shape != values.shape or not np.isfinite(a).all() for a in all_):
-                    yield f"the {quantity} of group {group.name} should be finite numbers, each with its errors"
+            yield from group.lacking(columns)
 
 
-def _group_to_json(group: Group) -> dict[str, Any]:
-    return {
-        "name": group.name,
-        "rows": {"estimate": group.rows[0], "sd": group.rows[1]},
-        **{quantity: values.tolist() for quantity, values in group.parts.items()},
-        "standard_errors": {
-            quantity: {source: values.tolist() for source, values in parts.items()}
-            for quantity, parts in group.errors.items()
-        },
-        "own_weight": dict(group.own),
-        **({"sampling_alone": {part: sds.tolist() for part, sds in group.alone.items()}} if group.alone else {}),
-        "mostly_borrowed": group.borrowed,
-    }
+def _rows_to_json(rows: tuple[float, float]) -> dict[str, float]:
+    return {"estimate": rows[0], "sd": rows[1]}
 
 
-def _group_from_json(data: Mapping[str, Any]) -> Group:
-    errors = {
-        quantity: {source: np.array(values, dtype=float) for source, values in parts.items()}
-        for quantity, parts in data["standard_errors"].items()
-    }
-    return Group(
-        str(data["name"]),
-        (float(data["rows"]["estimate"]), float(data["rows"]["sd"])),
-        {quantity: np.array(data[quantity], dtype=float) for quantity in errors},
-        errors,
-        {quantity: float(weight) for quantity, weight in data["own_weight"].items()},
-        {quantity: np.array(sds, dtype=float) for quantity, sds in data.get("sampling_alone", {}).items()},
-    )
+def _rows_from_json(data: Mapping[str, Any]) -> tuple[float, float]:
+    return float(data["estimate"]), float(data["sd"])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.released.described import Described, LevelShare
 from pubpriv.released.distributions.cells import CellNoise, KnownRows, Missing
 from pubpriv.released.distributions.distribution import Distribution
 from pubpriv.released.distributions.grain import Grain
@@ -12,7 +13,7 @@ from pubpriv.released.findings import DOUBTFUL, Finding, doubts
 from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import MISSING
-from pubpriv.released.quantiles import LevelShare, QuantilesEstimate, errors_of
+from pubpriv.released.quantiles import QuantilesEstimate
 
 GUARANTEE = {
     "kind": "zcdp",
@@ -139,14 +140,10 @@ def quantiles_release(columns=("age", "cost"), at=(0.25, 0.5, 0.75), shift=0.0, 
     column = Distribution(public, rows, public)
     found = (read(column, at),) * len(columns)
     shares = [(MISSING, share_missing(column, 1020.0)), *((f"{v:g}", s) for v, s in shares_of_heaps(column).items())]
-    return QuantilesEstimate(
-        at=at,
-        found=found,
-        shares=tuple(LevelShare(name, level, share) for name in columns for level, share in shares),
-        distributions=(column,) * len(columns),
-        standard_errors={"quantiles": errors_of(found)},
-        **common(columns, **changed),
-    )
+    levels = tuple(LevelShare(name, level, share) for name in columns for level, share in shares)
+    described = Described(tuple(columns), at, found, levels, (column,) * len(columns))
+    told = {source: part.tolist() for source, part in described.errors.items()}
+    return QuantilesEstimate(described=described, standard_errors={"quantiles": told}, **common(columns, **changed))
 
 
 def simulated(estimate):

@@ -37,11 +37,11 @@ def test_the_table_has_ranks_and_levels_with_intervals_of_their_own():
 
 def test_shares_stay_between_0_and_1_with_room_above():
     """No missing cell, and counts that noise made negative."""
-    release = quantiles_release(sd=40.0)
-    cells = replace(release.distributions[0].known, missing=replace(release.distributions[0].known.missing, rows=-60.0))
+    column, _ = quantiles_release(sd=40.0).described.distributions
+    cells = replace(column.known, missing=replace(column.known.missing, rows=-60.0))
     from pubpriv.released.distributions.reading import share_missing
 
-    share = share_missing(replace(release.distributions[0], known=cells), 1000.0)
+    share = share_missing(replace(column, known=cells), 1000.0)
     assert (share.value, share.low) == (0.0, 0.0)
     assert 0.01 < share.high < 0.2
 

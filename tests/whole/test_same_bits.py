@@ -53,7 +53,7 @@ CASES = {
     "groups": Case("gaussian", by=True),
     "persons": Case("gaussian", persons=True),
     "a month": Case("gaussian", month=True),
-    "quantiles of a month's persons": Case("quantiles", persons=True, month=True),
+    "everything of quantiles": Case("quantiles", by=True, persons=True, month=True),
     "everything of a mixture": Case("mixture", by=True, persons=True, month=True),
 }
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "everything"]

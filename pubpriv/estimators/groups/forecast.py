@@ -20,13 +20,23 @@ def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of:
     Raises:
         InvalidInput: nothing says which groups there are.
     """
+    by = groups_of_case(settings, public)
+    return case if by is None else _GroupCase(case, by, of)
+
+
+def groups_of_case(settings: Grouped, public: PublicTable | Size) -> ByCategory | None:
+    """Return the groups of a planned run: as declared, or those of the public rows; None if there are none.
+
+    Raises:
+        InvalidInput: nothing says which groups there are.
+    """
     if settings.by is None:
-        return case
+        return None
     if settings.by_values:
-        return _GroupCase(case, ByCategory(settings.by, settings.by_values), of)
+        return ByCategory(settings.by, settings.by_values)
     if isinstance(public, Size) or public.source is None:
         raise InvalidInput("say which groups there will be: --by-values A,B,C, or --public FILE that has them")
-    return _GroupCase(case, groups_of(public.source, settings.by), of)
+    return groups_of(public.source, settings.by)
 
 
 @dataclass(frozen=True)

@@ -102,5 +102,8 @@ def moved(column: Distribution) -> PublicColumn:
     low, middle, high = (column.value_at(share * column.known.total) for share in _QUARTILES)
     own_low, own_middle, own_high = np.quantile(public.rows, _QUARTILES)
     stretch = (high - low) / (own_high - own_low) if own_high > own_low and high > low else 1.0
-    rows = middle + stretch * (public.rows - own_middle)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # of a group of a few rows a quartile may be at the end of floats
+        rows = middle + stretch * (public.rows - own_middle)
     return PublicColumn(rows, public.grain) if np.isfinite(rows).all() else public

@@ -27,15 +27,17 @@ def _driver(settings: Settings, public: PublicTable, curator: Curator, runner: R
 
 
 def _case(settings: Settings, public: PublicTable | Size) -> Case:
+    from pubpriv.estimators.groups.forecast import groups_of_case
     from pubpriv.estimators.planning import Size
     from pubpriv.estimators.quantiles._forecast import QuantilesCase
     from pubpriv.estimators.quantiles.plan import wanted
 
+    by, some = groups_of_case(settings, public), settings.at is None
     if isinstance(public, Size):
-        return QuantilesCase(public.d, public.m, wanted(settings.at), settings.at is None, len(settings.shares))
+        return QuantilesCase(public.d, public.m, wanted(settings.at), some, len(settings.shares), by)
     table = _checked(settings, public)
     counted = len(table.columns) - len(_targets(settings, table).ranked)
-    return QuantilesCase(len(table.columns), len(table.rows), wanted(settings.at), settings.at is None, counted)
+    return QuantilesCase(len(table.columns), len(table.rows), wanted(settings.at), some, counted, by)
 
 
 def _checked(settings: Settings, public: PublicTable) -> PublicTable:
@@ -79,7 +81,11 @@ QUANTILES = Estimator(
     driver=_driver,
     case=_case,
     checks=Checks(_checked, _check_size),
-    trials=(Trial(), Trial("pure", budget="pure:4")),
+    trials=(
+        Trial(),
+        Trial("shares by group", QuantilesSettings(shares=("x0",), above={"x1": 0.5}, by="half")),
+        Trial("pure", budget="pure:4"),
+    ),
     one_law=False,
 )
 

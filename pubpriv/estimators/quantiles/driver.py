@@ -5,43 +5,33 @@ are wanted. All rounds together are one estimate of each column's distribution (
 with intervals (`pubpriv.released.distributions.reading`). A heap or a step that the public rows show is given exactly.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators._few_rows import refusing_by
-from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups.plan import METHOD as OF_GROUPS
+from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.public_rows import public_rows
-from pubpriv.estimators.quantiles._column import located
-from pubpriv.estimators.quantiles._edges import first_edges, next_edges
 from pubpriv.estimators.quantiles._findings import findings_on, left_out
-from pubpriv.estimators.quantiles._grain import public_column
-from pubpriv.estimators.quantiles._pooling import CellCounts
-from pubpriv.estimators.quantiles._targets import Targets, level_names
-from pubpriv.estimators.quantiles.plan import QuantilesPlan, cells_question, check_public, held, wanted
-from pubpriv.estimators.steps import Execution, Runner, plain, step
+from pubpriv.estimators.quantiles._groups import group_rounds, released_groups
+from pubpriv.estimators.quantiles._rounds import Rounds, all_rounds, columns_of, public_of
+from pubpriv.estimators.quantiles._shares import shares_of
+from pubpriv.estimators.quantiles._targets import Targets
+from pubpriv.estimators.quantiles.plan import QuantilesPlan, check_public, held, wanted
+from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.ledger.unit import Size
-from pubpriv.privacy.budgets import BudgetLike
-from pubpriv.released.distributions.distribution import Distribution
-from pubpriv.released.distributions.public_column import PublicColumn
-from pubpriv.released.distributions.reading import read, share_missing, share_up_to, shares_of_heaps
+from pubpriv.privacy.budgets import BudgetLike, budget_of
+from pubpriv.released.described import Described
+from pubpriv.released.distributions.reading import read
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.findings import doubts
+from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import public_part
-from pubpriv.released.numbers import MISSING
-from pubpriv.released.quantiles import LevelShare, QuantilesEstimate, errors_of
-
-Edges = tuple[tuple[float, ...], ...]
-"""Edges of the cells of each column."""
-
-Rounds = tuple[tuple[CellCounts, ...], ...]
-"""Counts of each round, and in it of each column."""
+from pubpriv.released.quantiles import QuantilesEstimate
 
 
 def estimate_quantiles(
@@ -79,9 +69,12 @@ def estimate_quantiles(
         PrivateStepFailed: after a charge; run the same release id again.
 
     A column uses every row that has a number in it, whatever the others are. If the unit is a person who counts once,
-    quantiles are those of the distribution in which each person counts once.
+    quantiles are those of the distribution in which each person counts once. If the table has groups
+    (`PrivateTable.by`), each group gets quantiles too, from six tenths of the budget, without those that noise would
+    drown in it.
 
-    Privacy: four `JointCounts` over `ColumnCells`, whose prices add up to the method's share of the run.
+    Privacy: four `JointCounts` over `ColumnCells`, and as many over those of groups, whose prices add up to the
+    method's share of the run.
 
     Example:
         >>> import numpy as np, pubpriv as pp
@@ -92,70 +85,31 @@ def estimate_quantiles(
     """
     check_arguments(public, curator)
     asked = wanted(at)
-    if curator.groups is not None:
-        raise InvalidInput("quantiles are of all rows together: open the table without by=")
     table = check_public(public_rows(public, curator.columns, "quantiles", one_law=False))
     targets = Targets.of(table, asked, shares, above or {})
     configuration = {"at": list(asked), "columns": list(curator.columns), **({"some": True} if at is None else {})}
     configuration |= {"shares": list(shares)} if shares else {}
     configuration |= {"above": dict(above)} if above else {}
+    by, of_groups, d = curator.groups, None, len(curator.columns)
+    if by is not None:
+        whole, own = parts_of(curator.budget if budget is None else budget_of(budget))
+        told = {"of": "quantiles", "by": by.column, "values": list(by.values), **configuration}
+        of_groups, budget = curator.begin(OF_GROUPS, told, table, own), None if budget is None else whole
     purse = curator.begin("quantiles", configuration, table, budget)
-    d = len(curator.columns)
     with refusing_by(curator.size):
         ranks = held(at if targets.ranked else None, curator.n_rows, d, purse.rho)
     targets = replace(targets, ranks=ranks if targets.ranked else ())
     plan = QuantilesPlan.of(purse, d)
-    curator.rehearse(plan.questions)
-    rounds = _rounds(Execution(curator, "quantiles", runner), table, targets, plan)
-    return _released(table, curator, asked, targets, rounds)
-
-
-def _rounds(run: Execution, table: PublicTable, targets: Targets, plan: QuantilesPlan) -> Rounds:
-    """Ask all rounds."""
-    rounds: Rounds = ()
-    for number, ask in enumerate(plan.asks):
-        edges = run.at(f"{number + 1} of {len(plan.asks)}")(
-            edges_of_round, table, *_records(run.curator.size), targets, rounds
-        )
-        rounds = (*rounds, run.at(f"{number + 1} of {len(plan.asks)}")(count_cells, edges, ask))
-    return rounds
-
-
-@step(title="edges of cells")
-def edges_of_round(table: PublicTable, records: float, records_sd: float, targets: Targets, rounds: Rounds) -> Edges:
-    """Choose the edges of the next round's cells, from public rows and released counts."""
-    public = _public(table, targets)
-    columns = _columns(public, records, records_sd, targets, rounds) if rounds else ()
-    made = []
-    for i, (levels, above) in enumerate(zip(targets.levels, targets.above, strict=True)):
-        if levels:
-            edges = public[i].grain.edges(np.array(levels))
-        else:
-            edges = next_edges(columns[i], targets.ranks, len(rounds)) if columns else first_edges(public[i])
-        made.append(tuple(np.unique([*edges, *above]).tolist()))
-    return tuple(made)
-
-
-@step(title="counts of cells", private=True)
-def count_cells(curator: Curator, edges: Edges, ask: Ask) -> tuple[CellCounts, ...]:
-    """Private step: the counts of the cells of every column.
-
-    Privacy: one `JointCounts`, mu^2 at most ask.price.
-    """
-    question = cells_question(edges, ask)
-    answer = curator.release(question, ask.label)
-    sd = float(answer.question.noise()["count"].flat[0])
-    asked = [partition.edges for partition in _partitions(answer.question)]
-    ends = np.cumsum([len(each) + 2 for each in asked])[:-1]
-    counts = np.split(answer.values["count"], ends)
-    return tuple(CellCounts(each, tuple(own.tolist()), sd) for each, own in zip(asked, counts, strict=True))
-
-
-def _partitions(question: Any) -> Any:
-    """The partitions of a question as it was asked, or as a resumed run had stored it, within its wrappers."""
-    while hasattr(question, "inner"):
-        question = question.inner
-    return question.partitions
+    plan_of_groups = None if by is None or of_groups is None else QuantilesPlan.of(of_groups, d, by)
+    curator.rehearse([*plan.questions, *(() if plan_of_groups is None else plan_of_groups.questions)])
+    records = _records(curator.size)
+    rounds = all_rounds(Execution(curator, "quantiles", runner), table, records, targets, plan)
+    groups = None
+    if by is not None and of_groups is not None and plan_of_groups is not None:
+        run = Execution(curator, OF_GROUPS, runner)
+        known = group_rounds(run, table, by, records, targets, rounds, plan_of_groups)
+        groups = released_groups(table, by, records, targets, rounds, known, of_groups.rho, curator.size.widening)
+    return _released(table, curator, asked, targets, rounds, groups)
 
 
 def _records(size: Size) -> tuple[float, float]:
@@ -163,35 +117,37 @@ def _records(size: Size) -> tuple[float, float]:
     return float(size.rows), float(size.rows) if size.sd else 0.0
 
 
-def _public(table: PublicTable, targets: Targets) -> list[PublicColumn]:
-    return [public_column(column, levels) for column, levels in zip(table.rows.T, targets.levels, strict=True)]
-
-
-def _columns(
-    public: Sequence[PublicColumn], records: float, records_sd: float, targets: Targets, rounds: Rounds
-) -> tuple[Distribution, ...]:
-    """Pool what is known of each column."""
-    facts = zip(public, zip(*rounds, strict=True), targets.levels, strict=True)
-    return tuple(located(each, own, records, records_sd, bool(levels)) for each, own, levels in facts)
-
-
 def _released(
-    table: PublicTable, curator: Curator, asked: tuple[float, ...], targets: Targets, rounds: Rounds
+    table: PublicTable,
+    curator: Curator,
+    asked: tuple[float, ...],
+    targets: Targets,
+    rounds: Rounds,
+    groups: Groups | None,
 ) -> QuantilesEstimate:
     """Read quantiles and shares off all counts."""
     size, statement, names = curator.size, curator.statement(), curator.columns
     records, records_sd = _records(size)
-    public = _public(table, targets)
-    columns = _columns(public, records, records_sd, targets, rounds)
+    public = public_of(table, targets)
+    columns = columns_of(public, records, records_sd, targets, rounds)
     found = tuple(read(columns[i], targets.ranks, size.widening) for i in targets.ranked)
     facts = [(names[i], own, columns[i], public[i]) for i, own in zip(targets.ranked, found, strict=True)]
     findings = [each for fact in facts for each in findings_on(*fact, records)]
     findings += left_out(asked, targets.ranks) if targets.ranked else ()
+    described = Described(
+        names,
+        targets.ranks,
+        found,
+        shares_of(names, columns, targets, records, size.widening),
+        columns,
+        tuple(name for i, name in enumerate(names) if i not in targets.ranked),
+        size.widening,
+    )
     return QuantilesEstimate(
         columns=curator.columns,
         method=method_name("quantiles", statement),
         converged=not doubts(findings),
-        standard_errors={"quantiles": errors_of(found)},
+        standard_errors={"quantiles": {source: errors.tolist() for source, errors in described.errors.items()}},
         privacy=statement.to_json(),
         provenance=provenance_of(statement, size, table),
         public=public_part(table),
@@ -200,26 +156,6 @@ def _released(
             "warnings": [*(finding.sentence() for finding in findings), *table.notes],
         },
         findings=tuple(findings),
-        at=targets.ranks,
-        found=found,
-        shares=tuple(
-            each
-            for name, column, above in zip(names, columns, targets.above, strict=True)
-            for each in _shares(name, column, above, records, size.widening)
-        ),
-        distributions=columns,
-        unranked=tuple(name for i, name in enumerate(names) if i not in targets.ranked),
-        widening=size.widening,
+        described=described,
+        groups=groups,
     )
-
-
-def _shares(
-    name: str, column: Distribution, above: Sequence[float], records: float, widening: float
-) -> Iterator[LevelShare]:
-    """Yield the share of missing cells, of each value with a cell of its own, and of what lies above others."""
-    yield LevelShare(name, MISSING, share_missing(column, records, widening))
-    counted = shares_of_heaps(column, widening)
-    for value, text in level_names(name, tuple(counted)).items():
-        yield LevelShare(name, text, counted[value])
-    for value in above:
-        yield LevelShare(name, f"> {value:.12g}", share_up_to(column, value, widening).rest)

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import public_value
 from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.questions import JointCounts
+from pubpriv.data.refined import Refined
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Plan
+from pubpriv.estimators.groups.plan import METHOD
 from pubpriv.privacy.budgets import KINDS, Purse
 from pubpriv.released.distributions.reading import check_shares
 
@@ -45,20 +48,29 @@ def cells_question(edges: Sequence[Sequence[float]], ask: Ask) -> JointCounts:
     return JointCounts.priced(partitions, ask.price)
 
 
+def groups_question(by: ByCategory, edges: Sequence[Sequence[Sequence[float]]], ask: Ask) -> JointCounts:
+    """Return the question that counts the cells of all columns of all groups, between edges for each group."""
+    inner = [[ColumnCells(j, tuple(map(float, each))) for j, each in enumerate(own)] for own in edges]
+    partitions = tuple(Refined(by, tuple(cells)) for cells in zip(*inner, strict=True))
+    return JointCounts.priced(partitions, ask.price)
+
+
 @public_value
 @dataclass(frozen=True)
 class QuantilesPlan(Plan):
     """The questions of a run."""
 
     @classmethod
-    def of(cls, purse: Purse, d: int) -> "QuantilesPlan":
-        """Split a purse over the rounds of d columns."""
+    def of(cls, purse: Purse, d: int, by: ByCategory | None = None) -> "QuantilesPlan":
+        """Split a purse over the rounds of d columns, of all rows or by group."""
         law = KINDS[purse.kind].noise_law
         asks = []
         for number, price in enumerate(purse.split(list(_SHARES)), 1):
-            ask = Ask(f"quantiles/round-{number}", price.numerator, price.denominator, law=law)
-            edges = [tuple(map(float, range(_CELLS - 1)))] * d
-            question = ask.as_asked(cells_question(edges, ask))
+            method = "quantiles" if by is None else METHOD
+            ask = Ask(f"{method}/round-{number}", price.numerator, price.denominator, law=law)
+            edges = (tuple(map(float, range(_CELLS - 1))),) * d
+            blank = cells_question(edges, ask) if by is None else groups_question(by, (edges,) * by.n_regions, ask)
+            question = ask.as_asked(blank)
             asks.append(Ask(ask.label, price.numerator, price.denominator, question, law))
         return cls(tuple(asks))
 
@@ -81,7 +93,7 @@ def check_ranks(shares: Sequence[float], n: float, d: int, rho: float) -> None:
     """
     noise = rank_noise(d, rho)
     for share in shares:
-        if not _drowns(share, n, noise):
+        if not drowns(share, n, noise):
             continue
         sampling, least = math.sqrt(n * share * (1 - share)), min(share, 1 - share)
         rows = max(noise**2 / (_DROWNED**2 * share * (1 - share)), _DROWNED * noise / least)
@@ -112,7 +124,7 @@ def held(at: Sequence[float] | None, n: float, d: int, rho: float) -> tuple[floa
         check_ranks(shares := check_shares(at), n, d, rho)
         return shares
     check_ranks((0.5,), n, d, rho)
-    return tuple(share for share in DESCRIBED if not _drowns(share, n, rank_noise(d, rho)))
+    return tuple(share for share in DESCRIBED if not drowns(share, n, rank_noise(d, rho)))
 
 
 def check_public(public: PublicTable) -> PublicTable:
@@ -126,6 +138,7 @@ def check_public(public: PublicTable) -> PublicTable:
     return public
 
 
-def _drowns(share: float, n: float, noise: float) -> bool:
+def drowns(share: float, n: float, noise: float) -> bool:
+    """Return whether noise of this sd moves the rank of n rows so far that an answer would say nothing."""
     sampling, least = math.sqrt(n * share * (1 - share)), min(share, 1 - share)
     return noise > _DROWNED * sampling or _DROWNED * noise > n * least

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pubpriv.estimators.settings import setting
+from pubpriv.estimators.settings import Grouped, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountedSettings:
-    """Settings of what is counted beside ranks."""
+class CountedSettings(Grouped):
+    """Settings of what is counted beside ranks, and of groups."""
 
     shares: tuple[str, ...] = setting(
         (),

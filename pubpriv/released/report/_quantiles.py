@@ -103,7 +103,7 @@ def distribution_charts(estimate: QuantilesEstimate, columns: Sequence[str]) -> 
 
 
 def _distribution(estimate: QuantilesEstimate, name: str, of_picture: str) -> Element:
-    whole = estimate.distributions[estimate.columns.index(name)]
+    whole = estimate.described.of(name)
     shares = np.linspace(_OUT, 1 - _OUT, _POINTS)
     values = [whole.value_at(float(share) * whole.known.total) for share in shares]
     scale, upwards = _Scale.of(estimate, name, values, _LEFT), Axis(0.0, 1.0, 168.0, 26.0)
@@ -114,7 +114,7 @@ def _distribution(estimate: QuantilesEstimate, name: str, of_picture: str) -> El
         y = upwards(share)
         add(made, line(_LEFT, y, _RIGHT, y, "#ececec"), words(f"{share:.0%}", _LEFT - 6, y + 4, "end", **_SMALL))
     edges, below, sds = estimate.distribution(name)
-    sampling = estimate.widening * np.sqrt(below * (1 - below) / whole.known.total)
+    sampling = estimate.described.widening * np.sqrt(below * (1 - below) / whole.known.total)
     reach = Z95 * np.hypot(sds, sampling)
     inside = (edges > values[0]) & (edges < values[-1])
     ends = [
@@ -137,6 +137,28 @@ def _distribution(estimate: QuantilesEstimate, name: str, of_picture: str) -> El
 
 
 _SMALL = {"font_size": "11", "fill": FAINT}
+
+
+def group_dots(by: str, columns: Sequence[Sequence[Number]]) -> Element:
+    """Draw a panel for each number that groups have, with a dot and a 95% interval for each group."""
+    head, row = 12.0, 15.0
+    listed = [f"{label(own[0])}: {', '.join(f'{n.group} at {value_in_words(n)}' for n in own)}" for own in columns]
+    heights = [24.0 + row * len(own) + 34 for own in columns]
+    made = sheet("groups", head + sum(heights), f"Groups by {by}", ". ".join(listed) + ".")
+    top = head
+    for own, height in zip(columns, heights, strict=True):
+        y = top + 14
+        low, high = min(n.interval[0] for n in own), max(n.interval[1] for n in own)
+        pad = 0.02 * (high - low) or 1e-300
+        axis = Axis(low - pad, high + pad, 100.0, _RIGHT)
+        add(made, words(short(label(own[0]), 50), 0.0, y, font_weight="bold"))
+        for place, n in enumerate(own):
+            at = y + 14 + row * place
+            add(made, words(short(str(n.group), 14), 0.0, at + 4, font_size="11", fill=FAINT))
+            add(made, line(axis(n.interval[0]), at, axis(n.interval[1]), at, BOTH, 7.0), dot(axis(n.value), at))
+        axis.draw_below(made, y + 12 + row * len(own), "")
+        top += height
+    return made
 
 
 def share_dots(numbers: Sequence[Number]) -> Element:

@@ -37,8 +37,8 @@ from pubpriv.released.report._ellipses import drawn
 from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
 from pubpriv.released.report._markup import Figure, figure, template
-from pubpriv.released.report._quantiles import distribution_charts, quantile_plot, share_dots
-from pubpriv.released.report._tables import Table, correlations, number_table
+from pubpriv.released.report._quantiles import distribution_charts, group_dots, quantile_plot, share_dots
+from pubpriv.released.report._tables import Table, correlations, label, number_table
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
 from pubpriv.released.report.lead import lead
 
@@ -102,7 +102,7 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         mapped_columns=words.mapped_columns(estimate),
         worth=_worth(estimate),
         numbers=_numbers(estimate),
-        groups=None if estimate.groups is None else _groups(estimate, estimate.groups),
+        groups=_groups(estimate),
         fit=fit,
         picture=picture,
         relations=_relations(estimate),
@@ -248,8 +248,13 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
     return {"charts": charts, "tables": tables, "sentences": []}
 
 
-def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
-    """Groups of rows: a picture, and a table of each column or of the weights."""
+def _groups(estimate: Estimate) -> dict[str, Any] | None:
+    """Groups of rows: a picture, and a table of each column or of the weights; None if there are none."""
+    groups = estimate.groups
+    if groups is None:
+        return None
+    if isinstance(estimate, QuantilesEstimate):
+        return _group_quantiles(estimate, groups)
     of = [[n for n in group.numbers(estimate.columns) if n.quantity in ("mean", "weight")] for group in groups.each]
     counts = estimate.counted_in_groups
     heads = ["group", counts, *(n.column or f"component {n.component}" for n in of[0]), "mostly that of all groups"]
@@ -270,6 +275,28 @@ def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
         "by": groups.by,
         "charts": [figure(chart, caption)],
         "tables": [Table(f"Groups by {groups.by}, with halves of 95% intervals", tuple(heads), rows)],
+    }
+
+
+def _group_quantiles(estimate: QuantilesEstimate, groups: Groups) -> dict[str, Any]:
+    """Groups of a release of quantiles: the middle quantile of each column and some shares, with intervals."""
+    told = estimate.told_of_groups()
+    columns = [[n for n in column if n is not None] for column in zip(*told.values(), strict=True)]
+    heads = ["group", "rows", *(label(column[0]) if column else "" for column in columns)]
+    rows = [
+        [
+            group.name,
+            f"{group.rows[0]:,.0f} ± {Z95 * group.rows[1]:.1g}",
+            *("" if n is None else words.with_interval(n) for n in told[group.name]),
+        ]
+        for group in groups.each
+    ]
+    chart = group_dots(groups.by, [column for column in columns if column][:_MOST_COLUMNS])
+    caption = "Groups that lack a dot have too few rows for it."
+    return {
+        "by": groups.by,
+        "charts": [figure(chart, caption)] if any(columns) else [],
+        "tables": [Table(f"Groups by {groups.by}, with 95% intervals", tuple(heads), rows)],
     }
 
 

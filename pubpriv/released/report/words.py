@@ -135,9 +135,8 @@ def sentence(estimate: QuantilesEstimate, column: str) -> str:
         return f"Of {own[0].source}, {text}{more}{rest}."
     middle = min(of_quantity(own, "quantile"), key=lambda n: abs((n.rank or 0.0) - 0.5))
     rank = middle.rank or 0.0
-    low, high = (rounded(end, middle.error) for end in middle.interval)
     part = _PARTS.get(rank, percent(rank))
-    text = f"{part} of {column} lie at or below {value_in_words(middle)} ({low} to {high})"
+    text = f"{part} of {column} lie at or below {with_interval(middle)}"
     told = [(n, "" if str(n.level).startswith(">") else "exactly ") for n in shares]
     text += "".join(f"; {share_in_words(n)} are {exactly}{n.level}" for n, exactly in sorted(told, key=_told_first)[:2])
     return f"{text}{rest}."
@@ -151,6 +150,12 @@ def _told_first(share: tuple[Number, str]) -> tuple[bool, float]:
 def value_in_words(number: Number) -> str:
     """Write a value to two digits of its error."""
     return rounded(number.value, number.error)
+
+
+def with_interval(number: Number) -> str:
+    """Write a number and its interval to two digits of its error."""
+    low, high = (rounded(end, number.error) for end in number.interval)
+    return f"{value_in_words(number)} ({low} to {high})"
 
 
 def share_in_words(number: Number) -> str:

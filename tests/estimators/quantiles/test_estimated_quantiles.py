@@ -11,7 +11,6 @@ from scipy import stats
 
 import pubpriv as pp
 from pubpriv.audit._tape import Driver, record
-from pubpriv.data.categories import ByCategory
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer
 from pubpriv.estimators.quantiles.plan import QuantilesPlan, ratio
 from pubpriv.privacy.budgets import Purse, parse_budget
@@ -102,7 +101,7 @@ def test_missing_cells_of_one_column_move_no_other_and_are_told():
     whole, lacking = (pp.estimate_quantiles(PUBLIC, simulated(each)) for each in (ROWS, rows))
     assert np.array_equal(whole.quantiles[:2], lacking.quantiles[:2])
     assert np.array_equal(whole.intervals[:2], lacking.intervals[:2])
-    shares = [each.share for each in lacking.shares if each.level == "missing"]
+    shares = [each.share for each in lacking.described.shares if each.level == "missing"]
     off = (lacking.missing - (~np.isfinite(rows)).mean(axis=0)) / [each.noise for each in shares]
     assert np.abs(off).max() < 4
     assert all(
@@ -181,9 +180,6 @@ def test_what_would_do_is_enough():
 def test_refused_before_anything_is_asked():
     with pytest.raises(InvalidInput, match="need 8 public rows"):
         pp.estimate_quantiles(PUBLIC[:7], simulated())
-    by = ByCategory("ward", ("a", "b"))
-    with pytest.raises(InvalidInput, match="of all rows together"):
-        pp.estimate_quantiles(PUBLIC, simulated(groups=(by, ["a", "b"] * (N // 2))))
 
 
 def test_where_the_number_of_persons_is_private_too_few_are_no_answer():
