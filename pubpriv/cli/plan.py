@@ -104,7 +104,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if known.public is None and not estimator.needs_public(settings):
             opened: PublicTable | Size = _no_public(public_rows, dims, known.columns)
         else:
-            opened = _public(_with_shares(known, settings), public_rows, dims, estimator.one_law)
+            opened = _public(_with_shares(known, settings, estimator), public_rows, dims, estimator)
         by_column = by_column_options(estimator, given)
         if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
@@ -143,22 +143,25 @@ for each in ESTIMATORS:
     app.command(each.name, help=each.plan_help)(with_settings(_plan(each), each, planned=True))
 
 
-def _with_shares(known: Known, settings: Any) -> Known:
+def _with_shares(known: Known, settings: Any, estimator: Estimator) -> Known:
     """Name the columns whose values are counted, with the levels of the public rows."""
     shares = getattr(settings, "shares", ())
     if not shares or known.public is None:
         return known
     from pubpriv.data.public_categories import counted_columns
     from pubpriv.estimators.jobs import check_public_file
+    from pubpriv.estimators.old_releases import columns_of_release, is_release
 
     check_public_file(known.public, known.ledger, known.private)
-    return replace(known, columns=counted_columns(known.public, known.columns, shares))
+    named = columns_of_release if estimator.by_column and is_release(known.public) else counted_columns
+    return replace(known, columns=named(known.public, known.columns, shares))
 
 
-def _public(known: Known, rows: int | None, dims: int | None, one_law: bool) -> "PublicTable | Size":
+def _public(known: Known, rows: int | None, dims: int | None, estimator: Estimator) -> "PublicTable | Size":
     """Open the public table, or return its size."""
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
+    from pubpriv.estimators.old_releases import is_release, rows_of_release
     from pubpriv.estimators.planning import Size
     from pubpriv.estimators.public_rows import usable
 
@@ -171,7 +174,9 @@ def _public(known: Known, rows: int | None, dims: int | None, one_law: bool) -> 
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(known.public, known.ledger, known.private)
-    return usable(PublicTable.open(known.public, known.columns), one_law)
+    if estimator.by_column and is_release(known.public):
+        return rows_of_release(known.public, known.columns)
+    return usable(PublicTable.open(known.public, known.columns), estimator.one_law)
 
 
 def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | None) -> "Size":

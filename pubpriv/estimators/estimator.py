@@ -86,6 +86,7 @@ class Estimator:
         trials: runs that an audit records, one for each branch of the driver.
         without_public: names of the methods that work without public rows.
         one_law: whether it takes all rows to be of one law; see `usable`.
+        by_column: whether it treats columns one by one, so that an old release of quantiles may stand for public rows.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Estimator:
     trials: tuple[Trial, ...] = field(default=(Trial(),), hash=False)  # settings may hold mappings
     without_public: tuple[str, ...] = ()
     one_law: bool = True
+    by_column: bool = False
 
     def needs_public(self, settings: Settings) -> bool:
         """Return whether a run with these settings takes public rows."""

@@ -20,6 +20,7 @@ from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
 from pubpriv.estimators.groups.plan import parts_of
+from pubpriv.estimators.old_releases import columns_of_release, is_release, rows_of_release
 from pubpriv.estimators.public_rows import check_public, usable
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
@@ -304,7 +305,8 @@ def _with_shares(job: Job, hashed: Callable[[str], str], runner: Runner) -> Job:
         return job
     if job.public is None:
         raise InvalidInput("levels that are counted are those of public rows: give some")
-    found: tuple[str, ...] = runner(_ingest_levels, Place(), job.public, hashed(job.public), job.columns, job.shares)
+    ingest = _ingest_old_levels if _is_old_release(job) else _ingest_levels
+    found: tuple[str, ...] = runner(ingest, Place(), job.public, hashed(job.public), job.columns, job.shares)
     return replace(job, columns=found)
 
 
@@ -373,7 +375,8 @@ def _public(
         if job.columns is None:
             raise InvalidInput("without public rows, name the columns: --columns A,B")
         return PublicTable.none(job.columns)
-    rows: PublicTable = runner(_ingest_public, Place(), job.public, hashed(job.public), job.columns)
+    ingest = _ingest_old_release if _is_old_release(job) else _ingest_public
+    rows: PublicTable = runner(ingest, Place(), job.public, hashed(job.public), job.columns)
     if job.columns is None and {*ids} & {*rows.columns}:
         rows = rows.select([name for name in rows.columns if name not in ids])
     rows = rows if validation is None else runner(validation.public, Place(), rows)
@@ -436,6 +439,26 @@ def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> 
     """Read the public rows in `path`; `content` is the file's hash where results are kept, so that none is outdated."""
     del content
     return PublicTable.open(path, columns)
+
+
+def _is_old_release(job: Job) -> bool:
+    return job.estimator.by_column and is_release(job.public)
+
+
+@step(title="ingest old release")
+def _ingest_old_release(path: str, content: str, columns: tuple[str, ...] | None) -> PublicTable:
+    """Read values of the release of quantiles in `path`; see `_ingest_public`."""
+    del content
+    return rows_of_release(path, columns)
+
+
+@step(title="ingest levels of an old release")
+def _ingest_old_levels(
+    path: str, content: str, columns: tuple[str, ...] | None, shares: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Name the columns whose levels are counted, as the release in `path` has them."""
+    del content
+    return columns_of_release(path, columns, shares)
 
 
 @step(title="ingest public groups")

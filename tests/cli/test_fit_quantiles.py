@@ -84,6 +84,17 @@ def test_what_cannot_be_told_is_refused_for_nothing(fit, balance, kind, changed,
     assert balance()["spent"] == before
 
 
+def test_an_old_release_stands_for_public_rows(fit, folder, program):
+    """Of quantiles alone: other estimators take no marginal distributions for rows."""
+    assert fit("describe", out="old.json").code == 0
+    told = fit("quantiles", public="old.json", out="new.json")
+    assert told.code == 0
+    assert load(folder / "new.json").columns == ("income", "visits", "age")
+    planned = program("plan", "quantiles", "--rows", "2000", "--public", "old.json", "--budget", "zcdp:0.5")
+    assert "3 columns, with 200 public rows" in planned.out
+    assert "cannot be read as a table" in fit("gaussian", public="old.json").err
+
+
 def test_too_few_public_rows_are_refused(fit, folder):
     table(7, 2).to_parquet(folder / "seven.parquet")
     told = fit("describe", public="seven.parquet")

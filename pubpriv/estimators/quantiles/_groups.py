@@ -146,11 +146,7 @@ def _seeds(
     """What stands for the public rows of a group: values of all rows together, at even ranks."""
     public = public_of(table, targets)
     whole = columns_of(public, records, records_sd, targets, rounds)
-    ranks = (np.arange(_SEEDS) + 0.5) / _SEEDS
-    return [
-        PublicColumn(np.array([column.value_at(rank * column.known.total) for rank in ranks.tolist()]), given.grain)
-        for given, column in zip(public, whole, strict=True)
-    ]
+    return [PublicColumn(column.values(_SEEDS), given.grain) for given, column in zip(public, whole, strict=True)]
 
 
 def _columns(

@@ -87,6 +87,7 @@ QUANTILES = Estimator(
         Trial("pure", budget="pure:4"),
     ),
     one_law=False,
+    by_column=True,
 )
 
 DESCRIBE = Estimator(
@@ -101,4 +102,5 @@ DESCRIBE = Estimator(
     case=_case,
     checks=Checks(_checked, _check_size),
     one_law=False,
+    by_column=True,
 )

@@ -15,6 +15,7 @@ from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.groups.plan import METHOD as OF_GROUPS
 from pubpriv.estimators.groups.plan import parts_of
+from pubpriv.estimators.old_releases import is_release, rows_of_release
 from pubpriv.estimators.public_rows import public_rows
 from pubpriv.estimators.quantiles._findings import findings_on, left_out
 from pubpriv.estimators.quantiles._groups import group_rounds, released_groups
@@ -47,7 +48,8 @@ def estimate_quantiles(
     """Estimate quantiles of columns, or the shares of their values, with the share of missing cells of each.
 
     Args:
-        public: at least 8 public rows of the same kind, 30 are good: path, DataFrame, (m, d) array or `PublicTable`.
+        public: at least 8 public rows of the same kind, 30 are good: path, DataFrame, (m, d) array or `PublicTable`; or
+            an old release of quantiles of the same columns, or its model file.
         curator: the run; see `Curator`.
         at: ranks, rising, each as a share of the rows that have a number in the column; None: the nine of a
             description, from 0.01 to 0.99, without those that noise would drown.
@@ -83,6 +85,8 @@ def estimate_quantiles(
         >>> found.quantiles.shape, found.converged
         ((1, 5), True)
     """
+    if is_release(public):
+        public = rows_of_release(public, curator.columns)
     check_arguments(public, curator)
     asked = wanted(at)
     table = check_public(public_rows(public, curator.columns, "quantiles", one_law=False))

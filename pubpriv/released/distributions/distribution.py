@@ -33,6 +33,17 @@ class Distribution:
         before, after = known.ranks(cell)
         return self.public.value(*known.borders(cell), (rank - before) / max(after - before, 1e-12))
 
+    def values(self, count: int) -> np.ndarray:
+        """Return so many values at even ranks (count,), none further beyond the public rows than these are wide.
+
+        What noise puts into the last cells would otherwise lie where floats end.
+        """
+        public, step = self.public, self.public.grain.step
+        reach = np.ceil(public.scale / step) * step if step else public.scale
+        ranks = (np.arange(count) + 0.5) / count * self.known.total
+        values = np.array([self.value_at(rank) for rank in ranks.tolist()])
+        return np.asarray(np.clip(values, public.rows[0] - reach, public.rows[-1] + reach))
+
     def distance_inside(self, rank: float) -> float:
         """Return how many rows lie between a rank and the nearer border of its cell, where the shape is not known."""
         cell = self.known.cell(rank)
