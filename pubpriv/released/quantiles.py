@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +13,12 @@ from pubpriv.released.distributions.reading import check_shares, read, share_up_
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.groups import QuantileGroup
 from pubpriv.released.numbers import MISSING, Number, counted
+
+if TYPE_CHECKING:
+    from sklearn.preprocessing import QuantileTransformer, RobustScaler
+
+_REFERENCES = 1001
+"""Ranks of a transformer: each thousandth of the rows."""
 
 _MOST_SHARES = 4
 """Most shares of a group that are told."""
@@ -142,6 +148,36 @@ class QuantilesEstimate(Estimate):
         below = np.array(known.below) / known.total
         sds = [float(known.rank_sds(share)[i]) / known.total for i, share in enumerate(below.tolist())]
         return np.array(known.edges), below, np.array(sds)
+
+    def to_quantile_transformer(self, output_distribution: str = "uniform") -> "QuantileTransformer":
+        """Return a fitted `sklearn.preprocessing.QuantileTransformer` of the columns that are ranked; it costs nothing.
+
+        It maps values to their ranks, or to those of a normal law, and leaves missing cells missing.
+
+        Args:
+            output_distribution: `uniform` or `normal`.
+        """
+        from sklearn.preprocessing import QuantileTransformer
+
+        references = np.linspace(0.0, 1.0, _REFERENCES)
+        made = QuantileTransformer(n_quantiles=_REFERENCES, output_distribution=output_distribution)
+        columns = [self.described.of(name).values_at(references) for name in self.ranked]
+        made.quantiles_ = np.maximum.accumulate(np.array(columns).T, axis=0)
+        made.references_, made.n_quantiles_, made.n_features_in_ = references, _REFERENCES, len(columns)
+        return made
+
+    def to_robust_scaler(self) -> "RobustScaler":
+        """Return a fitted `sklearn.preprocessing.RobustScaler` of the columns that are ranked; it costs nothing.
+
+        It subtracts the median and divides by the distance of the quartiles, or by 1 if that is 0.
+        """
+        from sklearn.preprocessing import RobustScaler
+
+        quartiles = np.array([[self.quantile(name, rank)[0] for rank in (0.25, 0.5, 0.75)] for name in self.ranked])
+        made, spread = RobustScaler(), quartiles[:, 2] - quartiles[:, 0]
+        made.center_, made.scale_ = quartiles[:, 1], np.where(spread > 0, spread, 1.0)
+        made.n_features_in_ = len(quartiles)
+        return made
 
     def of_group(self, name: str) -> Self:
         """Return one group as an estimate of its own; it costs nothing.

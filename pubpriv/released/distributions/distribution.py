@@ -34,14 +34,17 @@ class Distribution:
         return self.public.value(*known.borders(cell), (rank - before) / max(after - before, 1e-12))
 
     def values(self, count: int) -> np.ndarray:
-        """Return so many values at even ranks (count,), none further beyond the public rows than these are wide.
+        """Return so many values at even ranks (count,); see `values_at`."""
+        return self.values_at((np.arange(count) + 0.5) / count)
+
+    def values_at(self, shares: np.ndarray) -> np.ndarray:
+        """Return the values at some ranks (q,), none further beyond the public rows than these are wide.
 
         What noise puts into the last cells would otherwise lie where floats end.
         """
         public, step = self.public, self.public.grain.step
         reach = np.ceil(public.scale / step) * step if step else public.scale
-        ranks = (np.arange(count) + 0.5) / count * self.known.total
-        values = np.array([self.value_at(rank) for rank in ranks.tolist()])
+        values = np.array([self.value_at(share * self.known.total) for share in shares.tolist()])
         return np.asarray(np.clip(values, public.rows[0] - reach, public.rows[-1] + reach))
 
     def distance_inside(self, rank: float) -> float:
