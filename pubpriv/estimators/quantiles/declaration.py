@@ -73,8 +73,8 @@ _PLAN = "Errors are those of ranks, as shares of the rows."
 QUANTILES = Estimator(
     name="quantiles",
     title="Quantiles of a private table",
-    help="Medians, deciles and other quantiles of each column, under differential privacy.\n\n8 public rows are "
-    "needed, 30 are good.",
+    help="Quantiles of each column, under differential privacy.\n\nMedians, deciles and others, with shares of values. "
+    "8 public rows are needed, 30 are good.",
     walk=f"Estimate quantiles of a private table with the help of a public one.\n\n{_WALK}",
     plan_help=f"Plan `fit quantiles`.\n\n{_PLAN}",
     settings=QuantilesSettings,
@@ -93,8 +93,8 @@ QUANTILES = Estimator(
 DESCRIBE = Estimator(
     name="describe",
     title="A description of a private table",
-    help="Describe each column, under differential privacy: nine quantiles from 1% to 99%, missing cells, values with "
-    "many rows.\n\nQuantiles that noise would drown are left out. One price for all of it.",
+    help="A description of each column, under differential privacy.\n\nNine quantiles from 1% to 99%, missing cells, "
+    "values with many rows, for one price. Quantiles that noise would drown are left out.",
     walk=f"Describe the columns of a private table with the help of a public one.\n\n{_WALK}",
     plan_help=f"Plan `fit describe`.\n\n{_PLAN}",
     settings=DescribeSettings,
