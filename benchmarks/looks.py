@@ -1,4 +1,4 @@
-"""How often a fit passes over its rows, and what that costs: whole processes, beside a plain covariance by DuckDB.
+"""How often a fit passes over its rows, and what that costs: whole processes, beside plain covariances and OpenDP.
 
 Passes are counted in simulations of a few thousand rows, since their number depends on plans and verdicts, not on how
 many rows there are. Costs are those of fresh processes over one Parquet file, in turns, by processor time.
@@ -18,9 +18,10 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.fits import real_fit, registered
+from benchmarks.memory import peak
 from benchmarks.scan import write
 
-_PUBLIC, _BUDGET = 60, "zcdp:0.5"
+_PUBLIC, _BUDGET, _MEBIBYTE = 60, "zcdp:0.5", 1 << 20
 
 _DUCKDB = """
 import sys, itertools, duckdb
@@ -32,15 +33,18 @@ duckdb.sql(f"SELECT {columns} FROM '{path}'").fetchall()
 
 
 def bench(rows: int = 1_000_000, dims: int = 10, repeats: int = 3) -> dict[str, Any]:
-    """Processor time of a Gaussian fit over DuckDB's of a full covariance, and passes of each kind of fit."""
+    """Processor time of a Gaussian fit over DuckDB's of a full covariance, and passes of each kind of fit.
+
+    Beside it, what OpenDP takes for means and variances alone.
+    """
     with TemporaryDirectory() as folder:
         path, names = Path(folder) / "rows.parquet", [f"x{i}" for i in range(dims)]
         write(path, rows, names, np.random.default_rng(0))
         registered(path, names)
-        commands = ["-P", "-m", "benchmarks.looks"], ["-c", _DUCKDB]
-        ours, plain = zip(
-            *([_seconds([*command, str(path), *names]) for command in commands] for _ in range(repeats)), strict=True
-        )
+        commands = ["-P", "-m", "benchmarks.looks"], ["-c", _DUCKDB], ["-P", "-m", "benchmarks.opendp_moments"]
+        turns = [[_run([*command, str(path), *names]) for command in commands] for _ in range(repeats)]
+    ours, plain, opendp = ([seconds for seconds, _ in each] for each in zip(*turns, strict=True))
+    peaks = [json.loads(printed)["peak"] for (_, printed), *_ in turns]
     fits = counted()
     return {
         "bench": "looks",
@@ -51,6 +55,9 @@ def bench(rows: int = 1_000_000, dims: int = 10, repeats: int = 3) -> dict[str, 
         "ratio_of": "processor seconds of a Gaussian fit, whole process, over a full covariance by DuckDB, same file",
         "fit_seconds": median(ours),
         "plain_seconds": median(plain),
+        "opendp_seconds": median(opendp),
+        "over_opendp": median(one / other for one, other in zip(ours, opendp, strict=True)),
+        "peak_mebibytes": [min(peaks) / _MEBIBYTE, max(peaks) / _MEBIBYTE],
         "questions": {name: questions for name, (questions, _) in fits.items()},
         "passes": {name: passes for name, (_, passes) in fits.items()},
     }
@@ -86,13 +93,13 @@ def _counted(rows: np.ndarray, fit: Callable[..., Any]) -> tuple[int, int]:
     return len(curator.statement().charges), curator.passes
 
 
-def _seconds(command: list[str]) -> float:
-    """Processor seconds of a fresh Python process and of its threads."""
+def _run(command: list[str]) -> tuple[float, str]:
+    """Processor seconds of a fresh Python process and of its threads, and what it printed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     before = os.times()
-    subprocess.run([sys.executable, *command], env=environment, check=True, capture_output=True)
+    done = subprocess.run([sys.executable, *command], env=environment, check=True, capture_output=True, text=True)
     after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return after.children_user + after.children_system - before.children_user - before.children_system, done.stdout
 
 
 def main() -> None:
@@ -107,7 +114,7 @@ def main() -> None:
 
     url = f"sqlite:///{Path(path).with_name('ledger.db')}"
     real_fit(url, Path(path), names, pp.ZeroConcentratedDP(0.5), fit)
-    print(json.dumps({"passes": passes[0]}))
+    print(json.dumps({"passes": passes[0], "peak": peak()}))
 
 
 if __name__ == "__main__":

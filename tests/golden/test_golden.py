@@ -69,4 +69,9 @@ def test_a_worse_build_is_told(golden, harm, complaint):
 
 
 def test_laws_and_tables_are_all_there(golden):
-    assert sum(name.startswith("gaussian") for name in golden) == 25
+    assert sum(name.startswith("gaussian") for name in golden) == 27
+
+
+@pytest.mark.parametrize("estimator", ["mean", "gaussian", "mixture"])
+def test_sorted_rows_are_released_as_others(golden, estimator):
+    assert golden[f"{estimator} sorted"] == golden[f"{estimator} sites"]
