@@ -86,12 +86,12 @@ def _clock(setting: Setting, budget: Any, repeats: int = 10) -> dict[str, Any]:
             if repeat:  # the first turn warms both up
                 ours.append(private)
                 theirs.append(plain)
-    private, plain = (median(cpu for cpu, _ in each) for each in (ours, theirs))
-    walls = [mine / other for (_, mine), (_, other) in zip(ours, theirs, strict=True)]
+    used, other = (median(cpu for cpu, _ in each) for each in (ours, theirs))
+    walls = [mine / its for (_, mine), (_, its) in zip(ours, theirs, strict=True)]
     return {
-        "time_ratio": private / plain,
-        "private_seconds": private,
-        "scikit_learn_seconds": plain,
+        "time_ratio": used / other,
+        "private_seconds": used,
+        "scikit_learn_seconds": other,
         "wall_ratio": median(walls),
         "wall_ratio_range": [min(walls), max(walls)],
     }
