@@ -20,10 +20,10 @@ def test_fits_pass_over_their_rows_no_more_often_than_they_did(fits):
     """Questions and passes of simulated fits with seeds; a number that falls is a success, and is written here."""
     assert fits == {
         "mean, covariance known": (4, 2),
-        "mean, covariance unknown": (19, 12),
-        "gaussian": (19, 12),
-        "gaussian, long table": (19, 4),
-        "gaussian, target gaussian": (17, 12),
+        "mean, covariance unknown": (11, 7),
+        "gaussian": (11, 7),
+        "gaussian, long table": (11, 4),
+        "gaussian, target gaussian": (9, 7),
         "mixture, two apart": (10, 6),
         "mixture, two that overlap": (16, 7),
         "mixture, unknown number": (15, 9),
