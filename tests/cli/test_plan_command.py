@@ -100,7 +100,7 @@ def test_a_plan_below_feasibility_says_what_would_do(program):
      (["mean", *SIZES, "--columns", "a"], "--columns names columns of --public"),
      (["mean", "--rows", 100, "--public", "nowhere.parquet"], "no public table at"),
      (["mean", *SIZES, "--error", -1], "a wanted error must be a positive number"),
-     (["gaussian", "--rows", 100, "--public-rows", 3, "--dims", 3], "needs at least 4 public rows, not 3"),
+     (["gaussian", "--target", "gaussian", "--rows", 100, "--public-rows", 3, "--dims", 3], "at least 4 public rows"),
      (["gaussian", *SIZES, "--target", "mode"], "target must be one of"),
      (["gaussian", *SIZES, "--scale", "z=1"], "--scale names columns of --public"),
      (["mixture", *SIZES, "--components", 11], "10 public rows cannot seed 11 components")],

@@ -27,7 +27,6 @@ from pubpriv.estimators.gaussian._preconditioner import (
     DEGENERATE,
     ROUNDING,
     Preconditioner,
-    check_rows,
     precondition,
 )
 from pubpriv.estimators.public_rows import check_unit
@@ -147,12 +146,11 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
         scale: typical deviations that the user knows, by column, in the table's units; those columns use them.
 
     Raises:
-        InvalidInput: too few public rows, or a scale for an unknown column or of an impossible size.
+        InvalidInput: a scale for an unknown column or of an impossible size.
     """
     given = _checked_scale(public.columns, scale)
     rows = public.rows
     m, d = rows.shape
-    check_rows(m, d)
     with np.errstate(all="ignore"):
         center, found = rows.mean(axis=0), dict[int, _DegenerateColumn]()
         squares = np.square(rows - center).sum(axis=0)
@@ -163,10 +161,11 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
             own = _alone(index, rows[:, index], d, given.get(name), most)
             if own is not None:
                 found[index], center[index] = own
-        for column in _combined(rows, [index for index in range(d) if index not in found]):
-            found[column.index] = column
-        for column in _agreeing(rows, [index for index in range(d) if index not in found]):
-            found[column.index] = column
+        if m > d:  # fewer are combinations of each other by their number
+            for column in _combined(rows, [index for index in range(d) if index not in found]):
+                found[column.index] = column
+            for column in _agreeing(rows, [index for index in range(d) if index not in found]):
+                found[column.index] = column
         for index in _heaped(rows, [index for index in range(d) if index not in found]) if found else ():
             own = _alone(index, rows[:, index], d, None, _TOGETHER)
             assert own is not None

@@ -71,6 +71,7 @@ class GaussianCase:
         """Make the case from public rows, which are checked as by the driver."""
         hints = public_hints(public.columns, public.rows)
         if target == "gaussian":
+            check_rows(*public.rows.shape)
             precondition(public)
             return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target, hints)
         return cls(examine(public, scale), len(public.rows), target, hints)
@@ -78,7 +79,8 @@ class GaussianCase:
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
         """Make the case of m planned public rows of d columns; no column is assumed to be degenerate."""
-        check_rows(m, d)
+        if target == "gaussian":
+            check_rows(m, d)
         return cls(_plain_layout(d), m, target)
 
     @property
@@ -121,21 +123,21 @@ class GaussianCase:
             own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
             *noise, added = self._table_errors(n, plan)
         entries = math.sqrt(d * (d + 1) / 2)
-        public = math.sqrt(d * (d + 1) / (m - 1)), math.sqrt(d / m)
+        spread = math.sqrt(d * (d + 1) / (m - 1)) if m > d else None  # fewer rows have no covariance
         best = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
-        parts = [*zip(own, noise, best, public, strict=True)]
+        of_mean = own[1], noise[1], best[1], math.sqrt(d / m)
         return (
-            Predicted("covariance", Predicted.relative, own[0], *parts[0][1:]),
-            Predicted("mean", "Mahalanobis", *parts[1]),
+            Predicted("covariance", Predicted.relative, own[0], noise[0], best[0], spread),
+            Predicted("mean", "Mahalanobis", *of_mean),
             Predicted(
                 "variance of a column",
                 "relative",
                 own[0] / entries,
                 math.hypot(noise[0] / entries, added),
                 best[0] / entries,
-                public[0] / entries,
+                None if m < 2 else math.sqrt(2 / (m - 1)),
             ),
-            Predicted("mean of a column", Predicted.own_sd, *(part / math.sqrt(d) for part in parts[1])),
+            Predicted("mean of a column", Predicted.own_sd, *(part / math.sqrt(d) for part in of_mean)),
         )
 
     def _table_errors(self, n: int, plan: TablePlan) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Precondition: location and shape of the columns from m >= d + 1 public rows, so that nothing later depends on units.
+"""Precondition: location and shape of the columns from public rows, so that nothing later depends on units.
 
 Source: Bie, Kamath and Singhal 2022, algorithm 1, with the singular value decomposition of the centred public rows
 instead of their covariance: squaring would lose half of the digits. Every estimator works in y = whitening (x -
@@ -21,6 +21,11 @@ ROUNDING = 64.0 * float(np.finfo(np.float64).eps)
 
 DEGENERATE = 1e-12
 """Least singular value of standardised public rows, relative to the largest one."""
+
+_FEWEST = 2
+"""Public rows that show a spread."""
+
+_FEW = "{0} public rows show no correlations of {1} columns, only where each lies and how wide it is"
 
 _SAME = 0.95
 """A column is nearly constant if this share of the public rows has the same value in it."""
@@ -58,39 +63,45 @@ class Preconditioner:
     @property
     def typical_radius(self) -> float:
         """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
-        from scipy.special import fdtri
+        from scipy.special import chdtri, fdtri
 
         d, m = self.dimension, self.m
+        if m <= d:  # columns by themselves: a t's squares in each, taken at their median
+            return math.sqrt((1 + 1 / m) * float(chdtri(d, 0.5)) * (m - 1) / float(chdtri(m - 1, 0.5)))
         return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(fdtri(d, m - d, 0.5)))
 
 
 def check_rows(m: int, d: int) -> None:
-    """Refuse fewer public rows than a covariance needs.
+    """Refuse fewer public rows than show a covariance, where one is assumed of a Gaussian or bounded.
 
     Raises:
         InvalidInput: m < d + 1.
     """
     if m < d + 1:
         raise InvalidInput(
-            f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
-            "or ask for fewer columns"
+            f"a Gaussian of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, ask for "
+            "fewer columns, or for the target moments, for which one is enough"
         )
 
 
 @step(title="precondition")
 def precondition(public: PublicTable) -> Preconditioner:
-    """Compute center and whitening of public rows (m, d).
+    """Compute center and whitening of public rows (m, d); with no more rows than columns, of each column by itself.
 
     Columns are standardised before the decomposition, so that a small column keeps its digits next to a large one.
 
     Raises:
-        InvalidInput: fewer than d + 1 rows; a column that is constant, nearly constant, a linear combination of others,
+        InvalidInput: a single row; a column that is constant, nearly constant, a linear combination of others,
             or too large for a covariance.
     """
     rows = public.rows
     m, d = rows.shape
-    check_rows(m, d)
+    if m < _FEWEST:
+        raise InvalidInput(f"{m} public row shows no spread: give {_FEWEST} at least")
     center, scale = _spread(public)
+    if m <= d:  # they show no correlations of so many columns: the private rounds do
+        own = row_tuples(np.diag(1 / scale)), row_tuples(np.diag(scale))
+        return Preconditioner(tuple(center.tolist()), *own, m, (*_dropped(public), _FEW.format(m, d)))
     centred = (rows - center) / scale
     _, singular, directions = np.linalg.svd(centred, full_matrices=False)
     rounding = ROUNDING * float(np.max(np.abs(rows).max(axis=0) / scale)) * math.sqrt(m)
@@ -102,8 +113,13 @@ def precondition(public: PublicTable) -> Preconditioner:
     root = singular[:, None] / math.sqrt(m - 1)
     whitening = directions / root / scale
     colour = scale[:, None] * (directions * root).T
-    notes = [f"{public.dropped} public rows with a missing or infinite value were left out"] if public.dropped else []
-    return Preconditioner(tuple(center.tolist()), row_tuples(whitening), row_tuples(colour), m, tuple(notes))
+    return Preconditioner(tuple(center.tolist()), row_tuples(whitening), row_tuples(colour), m, _dropped(public))
+
+
+def _dropped(public: PublicTable) -> tuple[str, ...]:
+    """Say how many public rows lack a value."""
+    text = f"{public.dropped} public rows with a missing or infinite value were left out"
+    return (text,) if public.dropped else ()
 
 
 def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:

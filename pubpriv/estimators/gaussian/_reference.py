@@ -33,7 +33,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian._learner import LEAST_VARIANCE, Fitted
-from pubpriv.estimators.gaussian._preconditioner import precondition
+from pubpriv.estimators.gaussian._preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian._results import GaussianResult, plain_errors
 from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip, tail_bound
 from pubpriv.estimators.matrices import floored
@@ -111,6 +111,7 @@ def bound(public: PublicTable, beta: float, gamma: float) -> _Bounds:
         raise InvalidInput(f"gamma must be at least 0 and below 1, not {gamma!r}")
     d = len(public.columns)
     low, spread, distance = promised(d, beta, gamma)
+    check_rows(len(public.rows), d)
     center, whitening, _ = precondition(PublicTable(public.columns, public.rows[: d + 1])).arrays
     return _Bounds(Frame.of(center, whitening / math.sqrt(low)), spread, distance)
 

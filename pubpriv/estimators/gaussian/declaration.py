@@ -65,7 +65,7 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     """Public rows, target, method and scales that fit each other."""
     from pubpriv.estimators.gaussian._degenerate_columns import examine
     from pubpriv.estimators.gaussian._heaps import check_heaps
-    from pubpriv.estimators.gaussian._preconditioner import precondition
+    from pubpriv.estimators.gaussian._preconditioner import check_rows, precondition
     from pubpriv.estimators.gaussian.settings import chosen_target
 
     target = chosen_target(settings.target, settings.method, settings.scale)
@@ -73,6 +73,7 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     if settings.method == NO_PUBLIC:
         return public
     if target == "gaussian":
+        check_rows(*public.rows.shape)
         precondition(public)
         if settings.method == "learner" and not settings.force:
             check_heaps(public)
@@ -100,7 +101,8 @@ def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int,
 GAUSSIAN = Estimator(
     name="gaussian",
     title="Mean and covariance of a private table",
-    help="Mean and covariance, under differential privacy.\n\nd columns need d + 1 public rows.",
+    help="Mean and covariance, under differential privacy.\n\n"
+    "One public row is enough; the target gaussian needs one more than columns.",
     walk="Estimate mean and covariance of a private table with the help of a public one.\n\n"
     "Ingest and validate both tables, precondition by the public rows, approach standard coordinates in a few private "
     "rounds, measure there, and pool with the public rows. Each look at private rows charges the ledger first.",

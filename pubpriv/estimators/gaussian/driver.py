@@ -33,7 +33,7 @@ from pubpriv.estimators.gaussian._learner import (
 )
 from pubpriv.estimators.gaussian._no_public import no_public
 from pubpriv.estimators.gaussian._plan import check_run, early_sample, enough_for, learner_plan
-from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner, check_rows, precondition
 from pubpriv.estimators.gaussian._public_shape import public_lattices
 from pubpriv.estimators.gaussian._reference import (
     algorithm_2,
@@ -71,8 +71,8 @@ def estimate_gaussian(
     """Estimate mean and covariance of the private rows.
 
     Args:
-        public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
-            rows, with the method `no-public`.
+        public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no rows, with the
+            method `no-public`. One is enough, but the target `gaussian` needs d + 1; up to d show no correlations.
         curator: the run; see `Curator`.
         target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from; `moments`, those of
             the table itself, whatever its law; `auto`, the same moments, but a Gaussian's shape replaces what
@@ -161,6 +161,7 @@ def whole_gaussian(
         purse = curator.begin("gaussian", configuration, rows, budget)
         outcome = no_public(Execution(curator, "gaussian", runner), purse, force)
         return _estimate(outcome, curator, rows, method, target)
+    check_rows(*rows.rows.shape)
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "learner" and not force:
         check_heaps(rows)

@@ -62,28 +62,15 @@ def check_covariance(rows: PublicTable, known: KnownCovariance) -> None:
     """
     found = contradiction(rows, known)
     if found is not None:
-        raise InvalidInput(f"{found}: {_ways(rows)}, or force the run to use this one anyway")
+        raise InvalidInput(
+            f"{found}: give the covariance of the rows, let it be learnt (unknown), or force the run to use this one"
+        )
 
 
 def _default_covariance(rows: PublicTable) -> str:
-    """Give the default covariance: `identity` unless the public rows contradict it, else `unknown`.
-
-    Raises:
-        InvalidInput: they contradict it, and there are too few of them to learn another.
-    """
-    d = len(rows.columns)
-    found = contradiction(rows, KnownCovariance.of("identity", d))
-    if found is None:
-        return "identity"
-    if len(rows.rows) > d:
-        return "unknown"
-    raise InvalidInput(f"{found}, which is the identity as none is given: {_ways(rows)}")
-
-
-def _ways(rows: PublicTable) -> str:
-    enough = len(rows.rows) > len(rows.columns)
-    learn = "let it be learnt (unknown)" if enough else f"{len(rows.columns) + 1} public rows, so that it can be learnt"
-    return f"give the covariance of the rows, or {learn}"
+    """Give the default covariance: `identity` unless the public rows contradict it, else `unknown`."""
+    found = contradiction(rows, KnownCovariance.of("identity", len(rows.columns)))
+    return "identity" if found is None else "unknown"
 
 
 def resolved(covariance: Any, rows: PublicTable) -> Any:

@@ -54,9 +54,9 @@ def estimate_mean(
         public: at least one public row of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
             rows, with the method `no-public`.
         curator: the run; see `Curator`.
-        covariance: the known (d, d) covariance in the data's own units, or `"identity"`; or `"unknown"`, which needs d
-            + 1 public rows and learns it as `estimate_gaussian` does; or `"auto"`: the identity, or `"unknown"` if the
-            public rows contradict the identity.
+        covariance: the known (d, d) covariance in the data's own units, or `"identity"`; or `"unknown"`, which learns
+            it as `estimate_gaussian` does; or `"auto"`: the identity, or `"unknown"` if the public rows contradict the
+            identity.
         budget: what this estimate may spend, in the run's kind, or as text (`zcdp:0.1`); None: all that is left.
         method: `two-step`; `no-public`, which learns the covariance too, needs an approx budget and takes no public
             rows; or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, for one or two columns,

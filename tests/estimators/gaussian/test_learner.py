@@ -300,10 +300,32 @@ def test_what_is_not_offered_is_refused_with_what_is(options, words):
 
 
 def test_too_few_public_rows_are_refused():
-    """m < d + 1 leaves the shape unknown."""
+    """m < d + 1 leaves the shape unknown, which the target `gaussian` takes for known."""
     drawn = world(Setting(2000, 4), 1)
     with pytest.raises(InvalidInput, match="at least 5 public rows, not 4"):
-        estimate_gaussian(drawn.public[:4], pp.Curator.simulation(drawn.private, HALF, 1))
+        estimate_gaussian(drawn.public[:4], pp.Curator.simulation(drawn.private, HALF, 1), target="gaussian")
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_few_public_rows_in_natural_units_are_enough(m):
+    """One row shows where the columns lie, two how wide they are; rounds, or counts of sizes, find the rest."""
+    units, middle = np.array([12.0, 900.0, 0.05, 2.0]), np.array([43.0, 3000.0, 0.2, 7.0])
+    mixed = np.eye(4) + 0.7 * np.diag([1.0, 0.0, -1.0], 1)
+    inside = []
+    for seed in range(4):
+        generator = np.random.default_rng(seed)
+        rows = generator.standard_normal((4000 + m, 4)) @ mixed.T * units + middle
+        found = pp.estimate_gaussian(rows[:m], pp.Curator.simulation(rows[m:], HALF, seed))
+        assert found.converged
+        true = mixed @ mixed.T * np.outer(units, units)
+        means, spreads = (
+            np.sqrt(sum(np.square(np.array(each)) for each in found.standard_errors[part].values()))
+            for part in ("mean", "covariance")
+        )
+        inside += [*(np.abs(found.mean - middle) < 1.96 * means)]
+        inside += [*(np.abs(found.covariance - true) < 1.96 * spreads)[np.triu_indices(4)]]
+        assert np.allclose(np.diag(found.covariance) / np.diag(true), 1, atol=0.25)
+    assert np.mean(inside) > 0.88
 
 
 # ---------------------------------------------------------------------------------------------- real runs

@@ -1,6 +1,7 @@
 """Public rows set the coordinates: whatever their units, shift and shape, and never silently where they cannot."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -92,7 +93,15 @@ def test_a_shifted_constant_is_constant():
         precondition(spoilt(lambda r: r.__setitem__((slice(None), 0), 1e9 + 1e-7 * r[:, 0])))
 
 
-def test_too_few_rows_are_counted():
-    """d + 1 rows are needed; the message says how many there are."""
-    with pytest.raises(InvalidInput, match="at least 4 public rows, not 3"):
-        precondition(table(normal(3, 3)))
+def test_as_few_rows_as_columns_scale_each_by_itself():
+    """They show no correlations; a row alone shows no spread, and is refused."""
+    rows = normal(3, 3)
+    found = precondition(table(rows))
+    center, whitening, colour = found.arrays
+    assert np.allclose(whitening, np.diag(1 / rows.std(axis=0, ddof=1)))
+    assert np.allclose(whitening @ colour, np.eye(3))
+    assert np.allclose(center, rows.mean(axis=0))
+    assert found.typical_radius > math.sqrt(3)
+    assert "no correlations" in found.notes[-1]
+    with pytest.raises(InvalidInput, match="shows no spread"):
+        precondition(table(rows[:1]))
