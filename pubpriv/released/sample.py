@@ -112,7 +112,7 @@ def write_sample(
     file = Path(path)
     law = estimate.law
     if law is None:
-        raise InvalidInput(f"a {estimate.kind} is no law to draw rows from: release a gaussian or a mixture")
+        raise InvalidInput(f"{estimate.subject} is no law to draw rows from: release a gaussian or a mixture")
     if file.suffix.lower() not in _SUFFIXES:
         raise InvalidInput(f"rows are written to a {' or '.join(_SUFFIXES)} file, not to {str(file)!r}")
     names = names_of(estimate, original_units)

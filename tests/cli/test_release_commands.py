@@ -310,7 +310,7 @@ def test_sample_keeps_the_names_of_expressions_or_takes_them_back(program, here)
 @pytest.mark.parametrize(
     ("estimate", "arguments", "text"),
     [
-        (mean_release(), ["--rows", "3", "--out", "a.csv"], "a mean is no law"),
+        (mean_release(), ["--rows", "3", "--out", "a.csv"], "the mean of 2 columns is no law"),
         (gaussian_release(), ["--rows", "3", "--out", "a.txt"], ".csv or .parquet"),
         (gaussian_release(), ["--rows", "0", "--out", "a.csv"], "--rows"),
         (gaussian_release(), ["--rows", "3", "--out", "model.json"], "is an input"),

@@ -7,7 +7,7 @@ import numpy as np
 from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import Z95, of_columns, of_quantity
+from pubpriv.released.numbers import Z95, of_all, of_columns, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._digits import percent, rounded
 from pubpriv.released.report._plane import Plane
@@ -56,7 +56,7 @@ def drawn(estimate: Estimate, public: PublicTable | None) -> Element:
     """Draw the picture as an element of a page."""
     if isinstance(estimate, QuantilesEstimate):
         if not estimate.ranked:
-            return share_dots(of_quantity(estimate.numbers(), "share"))
+            return share_dots(of_quantity(of_all(estimate.numbers()), "share"))
         return quantile_plot(estimate, estimate.ranked)
     rows = None if public is None else public.rows
     mixture = estimate.law

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from pubpriv.released.numbers import Z95, Number, of_quantity
+from pubpriv.released.numbers import Z95, Number, of_all, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._digits import percent
 from pubpriv.released.report._tables import label
@@ -72,7 +72,8 @@ class _Scale:
 
 def quantile_plot(estimate: QuantilesEstimate, columns: Sequence[str]) -> Element:
     """Draw the quantiles of each column in a row: dots, 95% intervals, and what of these noise alone makes."""
-    found = {name: [n for n in of_quantity(estimate.numbers(), "quantile") if n.column == name] for name in columns}
+    quantiles = of_quantity(of_all(estimate.numbers()), "quantile")
+    found = {name: [n for n in quantiles if n.column == name] for name in columns}
     head, row = 30.0, 66.0
     listed = [
         f"{name}: {', '.join(f'{percent(n.rank or 0)} at or below {value_in_words(n)}' for n in numbers)}."
@@ -130,7 +131,7 @@ def _distribution(estimate: QuantilesEstimate, name: str, of_picture: str) -> El
     dotted = [(scale(x), upwards((i + 0.5) / len(public))) for i, x in enumerate(public.tolist())]
     add(made, curve(dotted, INK, 1.2, "2 3"))
     add(made, words("dotted: public rows", _RIGHT, 22.0, "end", **HALO, fill=FAINT))
-    quantiles = [n for n in of_quantity(estimate.numbers(), "quantile") if n.column == name]
+    quantiles = [n for n in of_quantity(of_all(estimate.numbers()), "quantile") if n.column == name]
     scale.name(made, [(n.value, value_in_words(n)) for n in quantiles], 184.0)
     add(made, line(_LEFT, upwards(0.0), _RIGHT, upwards(0.0), FAINT))
     return made

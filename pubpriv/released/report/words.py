@@ -124,7 +124,7 @@ def sentence(estimate: QuantilesEstimate, column: str) -> str:
 
     For example: `Half of income lie at or below 21,200 (19,960 to 22,620).`
     """
-    own = [n for n in estimate.numbers() if n.column == column]
+    own = [n for n in of_all(estimate.numbers()) if n.column == column]
     shares = [n for n in of_quantity(own, "share") if n.level != MISSING]
     lacking = next((n for n in of_quantity(own, "share") if n.level == MISSING and n.interval[0] > _FEWEST), None)
     rest = "" if lacking is None else f"; {share_in_words(lacking)} of all rows have none"

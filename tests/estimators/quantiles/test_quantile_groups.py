@@ -1,6 +1,7 @@
 """Quantiles and shares of groups: any number of groups at one price, from a handful of rows to many."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,7 @@ def test_a_file_keeps_groups_whatever_the_budget(budget, tmp_path):
     from pubpriv.cli.estimates import show
     from pubpriv.released.compare import compare
     from pubpriv.released.report.page import page
+    from pubpriv.released.report.words import sentence
 
     public, curator = simulated(3, budget)
     found = pp.estimate_quantiles(public, curator, AT, shares=["smoker"])
@@ -94,6 +96,9 @@ def test_a_file_keeps_groups_whatever_the_budget(budget, tmp_path):
     text = page(again)
     assert "Groups by ward" in text
     assert "ward 8000" in text
+    told = sentence(again, "income")
+    assert told == sentence(replace(again, groups=None), "income")
+    assert told in text
     show(again)
     told = again.to_json()
     told["provenance"]["dataset"] = "d"
