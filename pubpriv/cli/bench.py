@@ -4,7 +4,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -277,15 +277,20 @@ def _quantiles(
     runs: Annotated[int, typer.Option(min=1, help="Draws of each row.")] = 200,
     first_seed: FirstSeedOption = 0,
     beside: Annotated[bool, typer.Option("--beside-opendp", help="Beside OpenDP's private quantile instead.")] = False,
+    of: Annotated[
+        Literal["columns", "groups", "shares"], typer.Option(help="Of fifty groups, or of shares of thirty levels.")
+    ] = "columns",
     as_json: JsonOption = False,
 ) -> None:
     """Measure rank errors of five quantiles of a column, over those of the sample, and what intervals hold."""
-    from benchmarks import quantile_rivals, quantiles
+    from benchmarks import quantile_groups, quantile_rivals, quantiles
 
-    bench = quantile_rivals.bench if beside else quantiles.bench
-    found = bench(runs, first_seed, laws=laws)
+    if of != "columns":
+        found = quantile_groups.bench(of, runs, first_seed)
+    else:
+        found = (quantile_rivals.bench if beside else quantiles.bench)(runs, first_seed, laws=laws)
     if not as_json:
-        title = "quantiles at 0.1, 0.25, 0.5, 0.75, 0.9: rank errors in sampling errors"
+        title = f"quantiles of {of}: errors in sampling errors, and shares of intervals that hold"
         tell_rows(title, named(*found["rows"][0]), found["rows"])
     tell(found, as_json)
 

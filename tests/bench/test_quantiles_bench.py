@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks import quantile_groups
 from benchmarks.quantiles import LAWS
 from pubpriv.cli.main import app
 
@@ -28,6 +29,17 @@ def test_a_row_for_each_cell_of_a_law():
     assert found["rows"][0]["ratio"] > 0
     assert found["rows"][1]["ratio"] is None
     assert found["rows"][0]["predicted"] == pytest.approx(1.088, abs=0.001)
+
+
+@pytest.mark.parametrize(("of", "rows"), [("groups", 4), ("shares", 3)])
+def test_groups_and_shares_have_rows_of_their_own(of, rows, monkeypatch):
+    """One draw; with fewer rows in the groups."""
+    monkeypatch.setattr(quantile_groups, "SIZES", np.geomspace(5, 20_000, 8).astype(int))
+    told = CliRunner().invoke(app, ["bench", "quantiles", "--of", of, "--runs", "1", "--json"])
+    assert told.exit_code == 0
+    found = json.loads(told.stdout)
+    assert len(found["rows"]) == rows
+    assert found["rows"][-1]["coverage"] > 0.5
 
 
 def test_beside_opendp_the_same_rows_are_released():
