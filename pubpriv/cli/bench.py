@@ -124,7 +124,7 @@ def _looks(
     repeats: Annotated[int, typer.Option(min=1, help="Fresh processes of each, in turns.")] = 3,
     as_json: JsonOption = False,
 ) -> None:
-    """Count passes over the rows of each kind of fit, and time one beside DuckDB's covariance of the same file."""
+    """Count passes over the rows of each kind of fit, and time one beside DuckDB and OpenDP on the same file."""
     from benchmarks.looks import bench
 
     tell(bench(rows, dims, repeats), as_json)

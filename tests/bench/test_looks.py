@@ -8,6 +8,7 @@ import pytest
 import pubpriv as pp
 from benchmarks.fits import real_fit, registered, write_rows
 from benchmarks.looks import counted
+from benchmarks.opendp_moments import moments
 from pubpriv.privacy.ledger._database import Database
 
 
@@ -51,3 +52,11 @@ def test_a_question_writes_to_the_ledger_twice(tmp_path, monkeypatch):
     assert len(charges) >= 9
     assert made[True] == 2 * len(charges) + 4
     assert made[False] <= 30
+
+
+def test_opendp_beside_a_fit_does_what_it_is_timed_for():
+    """Means and variances of each column, with noise that leaves two digits."""
+    rows = np.random.default_rng(0).standard_normal((50_000, 2)) * [1.0, 2.0] + [0.0, 1.0]
+    found = np.array(moments([*rows.T], 1.0))
+    assert np.abs(found[:, 0] - rows.mean(axis=0)).max() < 0.02
+    assert np.abs(found[:, 1] / rows.var(axis=0) - 1).max() < 0.2
