@@ -319,10 +319,20 @@ def _unhashed(_: str) -> str:
     return ""
 
 
+def _refuse_levels(job: Job) -> None:
+    """Refuse a mean of numbers that stand for texts."""
+    if job.columns is None:
+        return
+    levels = [column.source for column in parse_columns(job.columns) if column.levels is not None]
+    if levels and not job.estimator.by_column:
+        raise InvalidInput(f"levels of {levels[0]} are counted, which fit quantiles does: they have no mean")
+
+
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger, hashed: _Hash
 ) -> tuple[PublicTable, PrivateTable]:
     job = _with_shares(job, hashed, runner)
+    _refuse_levels(job)
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
     check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)

@@ -95,6 +95,14 @@ def test_an_old_release_stands_for_public_rows(fit, folder, program):
     assert "cannot be read as a table" in fit("gaussian", public="old.json").err
 
 
+def test_levels_have_no_mean(fit):
+    """Numbers that stand for texts are counted."""
+    assert fit("describe").code == 0
+    told = fit("mean", columns="levels(age, 40),income", out="mean.json")
+    assert told.code == 2
+    assert "levels of age are counted" in told.lines[-1]
+
+
 def test_too_few_public_rows_are_refused(fit, folder):
     table(7, 2).to_parquet(folder / "seven.parquet")
     told = fit("describe", public="seven.parquet")
