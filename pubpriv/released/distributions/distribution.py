@@ -40,11 +40,15 @@ class Distribution:
     def values_at(self, shares: np.ndarray) -> np.ndarray:
         """Return the values at some ranks (q,), none further beyond the public rows than these are wide.
 
-        What noise puts into the last cells would otherwise lie where floats end.
+        What noise puts into the last cells would otherwise lie where floats end. Of a column whose values are counted
+        they are among these.
         """
         public, step = self.public, self.public.grain.step
         reach = np.ceil(public.scale / step) * step if step else public.scale
         values = np.array([self.value_at(share * self.known.total) for share in shares.tolist()])
+        heaps = np.array(public.grain.heaps)
+        if len(heaps) and np.isin(public.rows, heaps).all():  # levels, between which there is noise alone
+            values = heaps[np.abs(values[:, None] - heaps).argmin(axis=1)]
         return np.asarray(np.clip(values, public.rows[0] - reach, public.rows[-1] + reach))
 
     def distance_inside(self, rank: float) -> float:
