@@ -1,6 +1,7 @@
 """`fit quantiles` and `fit describe`: plan, refusals that cost nothing, model files, and what is done with them."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -46,7 +47,7 @@ def test_deciles_are_released_and_read_back(fit, folder, balance):
     assert model.quantiles[2] == pytest.approx(right[2], abs=1)
     assert "income │  25% │" in told.out
     assert "verdict: 3 of 3 columns are good" in told.out
-    assert "visits │       0 │ 4" in told.out
+    assert re.search(r"visits │ +0 │ (39|40)\.", told.out)
     before, spent = (folder / "q.json").read_text(), balance()["spent"]
     assert fit("quantiles", at=".25,.5,0.75", release_id="q1").code == 0
     assert (folder / "q.json").read_text() == before
