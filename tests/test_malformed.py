@@ -28,6 +28,7 @@ from pubpriv.data.questions import (
     Counts,
     FourthMoments,
     InPeriod,
+    InShares,
     JointCounts,
     LiftedGram,
     Moments,
@@ -75,7 +76,9 @@ GOOD = {
     "fourth": FourthMoments(HALVES, *TWO, SD),
     "sums": ClippedSums(HALVES, *TWO, SD),
     "moments": Moments.priced(HALVES, *TWO, PRICE, SHARES),
+    "gram-cells": LiftedGram.priced(CELLS, *TWO, PRICE, SHARES),
     "gram": LiftedGram.priced(HALVES, *TWO, PRICE, SHARES),
+    "shares": InShares(LiftedGram.priced(CELLS, *TWO, PRICE, SHARES), 16),
     "bisection": Bisection(PLANE, 0.1, 10.0, 4, 20.0, SD, logarithmic=True),
     "score": BoundedScore(CELLS, ONE, 1.0, SD),
     "radial": Radial(Counts(HALVES, SD)),
@@ -133,7 +136,18 @@ def test_well_formed_questions_are_answered(curator):
     assert partitions | {Everything, Cells, ByCategory} == {*PARTITIONS, type(None)}
 
 
+OUTSIDE = ComponentShells(CELLS, (1.0, 2.0), (), 1)
+
 BAD = {
+    # weights of which a record could have more than the price is for
+    "shares, three grains": (lambda: InShares(GOOD["gram-cells"], 3), "power of two"),
+    "shares, too many grains": (lambda: InShares(GOOD["gram-cells"], 128), "power of two"),
+    "shares of halves": (lambda: InShares(GOOD["gram"], 16), "partition of shares"),
+    "shares of shells": (
+        lambda: InShares(replace(GOOD["gram-cells"], partition=OUTSIDE, frames=(PLANE,) * 5, radii=(1.0,) * 5), 4),
+        "all shells",
+    ),
+    "shares of counts": (lambda: InShares(GOOD["counts"], 4), "question of shares"),
     # one draw of noise for all columns: the first attack
     "sums, centre of one": (lambda: ClippedSums(Everything(), (SHORT,), (300.0,), SD), "maps 1 columns"),
     "gram, centre of one": (lambda: LiftedGram.second_moment(Everything(), (SHORT,), (300.0,), PRICE), "maps 1"),

@@ -21,6 +21,7 @@ from pubpriv.data.questions import (
     ClippedSums,
     Counts,
     FourthMoments,
+    InShares,
     JointCounts,
     LiftedGram,
     Moments,
@@ -115,6 +116,12 @@ def _gram() -> Attack:
     return Attack("LiftedGram over a partition", question, (-4.0, 2.0), (4.0, 2.0))
 
 
+def _shares() -> Attack:
+    cells = Cells((Frame(WEST), Frame(EAST)), (0.0, 0.0))
+    question = InShares(LiftedGram.priced(cells, *_BOTH[1:], CLAIM, _SHARES), 16)
+    return Attack("LiftedGram in shares of components", question, (-4.0, 2.0), (4.0, 2.0))
+
+
 def _gram_of_one() -> Attack:
     question = LiftedGram.priced(*_ONE, CLAIM, _SHARES)
     return Attack("LiftedGram, one region", question, *_apart(question))
@@ -166,6 +173,7 @@ _MAKERS: tuple[Callable[[], Attack], ...] = (
     _fourth,
     _moments,
     _gram,
+    _shares,
     _gram_of_one,
     _gram_without_count,
     _second_moment,

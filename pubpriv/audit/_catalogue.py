@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from pubpriv.data.questions import (
     ClippedSums,
     Counts,
     FourthMoments,
+    InShares,
     JointCounts,
     LiftedGram,
     Moments,
@@ -47,7 +49,7 @@ PRICE = Fraction(7, 10)
 _SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
 """Shares of count, sum and second part in joint releases."""
 
-WEST, EAST, NORTH = (-4.0, 0.0), (4.0, 0.0), (4.0, 6.0)
+WEST, EAST, NORTH, NEAR = (-4.0, 0.0), (4.0, 0.0), (4.0, 6.0), (-3.0, 0.5)
 _PLANE = Frame.of(np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.5]]))
 _ACROSS = Frame.of(np.zeros(2), np.array([[0.5, 1.0]]))
 _TILTED = np.array([[1.0, 0.25], [-0.5, 2.0]])
@@ -152,6 +154,7 @@ def _of_one_kind() -> dict[str, Question]:
         "stable-cells": StableCells.priced(_PLANE, 100, 2, PRICE, Fraction(6)),
         "selection": Selection.priced(_PLANE, 100, 1.5, 2, 0.05, PRICE),
         "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
+        "gram-shares": InShares(_over_cells(LiftedGram, _cells(WEST, EAST)), 8),
         "joint": JointCounts.priced((PARTITIONS["cells"], PARTITIONS["shells"]), PRICE),
     }
 
@@ -193,6 +196,8 @@ def _at_the_edge() -> dict[str, Question]:
         "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),
         "gram-outside": LiftedGram.priced(outside, about, (0.5,) * 4, PRICE, _SHARES),
         "gram-outside-counted": LiftedGram.priced(outside, about[:2], (0.5,) * 2, PRICE, _SHARES),
+        "gram-shares-outside": InShares(_over_cells(LiftedGram, outside), 8),
+        "moments-shares": InShares(_over_cells(Moments, _cells(WEST, NEAR, EAST)), 8),
         "gram-ball": LiftedGram.priced(_BALL, east, radius, PRICE, _SHARES),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "fourth-overflow": FourthMoments.priced(one, steep, radius, PRICE),
@@ -204,6 +209,12 @@ def _at_the_edge() -> dict[str, Question]:
         "gram-unbalanced": LiftedGram(one, frames, radius, _unbalanced_scales((5, 55, 40))),
         "counts-lengths": Counts.priced(Shells(frames[0], (1.0, 12.0)), PRICE),  # which the question before left
     }
+
+
+def _over_cells(kind: type[LiftedGram] | type[Moments], cells: Cells | ComponentShells) -> LiftedGram | Moments:
+    """Make a joint question over components, with radii so large that records between two are not all clipped."""
+    frames = (cells if isinstance(cells, Cells) else cells.cells).frames
+    return kind.priced(cells, frames, (0.5, 3.0, 0.5)[: len(frames)], PRICE, _SHARES)
 
 
 def _of_columns() -> tuple[ColumnCells, ColumnCells]:
@@ -233,6 +244,7 @@ def _radial() -> dict[str, Question]:
     return {
         **{f"radial-{name}": Radial(known[name]) for name in (*apart, *joint, "gram-everything")},
         **{f"radial-apart-{name}": Radial(known[name], by_region=True) for name in apart},
+        "radial-apart-gram-shares": Radial(InShares(_over_cells(LiftedGram, _cells(WEST, EAST)), 8), by_region=True),
     }
 
 
@@ -287,8 +299,8 @@ def _attainable(question: Question) -> float:
       beyond -R^2 (in one dimension only opposite ends or nobody's record are there);
     - `Moments`: opposite vectors, or a vector and nobody's record.
     """
-    if isinstance(question, Radial):
-        return 1.0 if question.by_region else _attainable(question.inner)
+    if isinstance(question, Radial | InShares):
+        return 1.0 if isinstance(question, Radial) and question.by_region else _attainable(question.inner)
     if isinstance(question, FourthMoments) and question.partition.n_regions == 1:
         # two columns reach it; one column alone has no second vector at a right angle
         return 1.0 if question.frames[0].dimension > 1 else 0.5
@@ -339,9 +351,11 @@ def _quantised(frame: Frame, radius: float, x: Vector, fourth: bool = False) -> 
     return q if sum(cell * cell for cell in q) <= GRID * GRID else None
 
 
-def _each_region(question: ClippedSums | FourthMoments | Moments | LiftedGram, x: Vector) -> Integers:
-    """Count, sum, squared norm and second moment of the one region that the record is in."""
-    found = region_of(question.partition, x)
+def _each_region(
+    question: ClippedSums | FourthMoments | Moments | LiftedGram, x: Vector, only: int | None = None
+) -> Integers:
+    """Count, sum, squared norm and second moment of the one region that the record is in, or of the `only` one."""
+    found = region_of(question.partition, x) if only is None else only
     pieces: list[Mapping[str, list[int]]] = []
     for number, (frame, radius) in enumerate(zip(question.frames, question.radii, strict=True)):
         fourth = isinstance(question, FourthMoments)
@@ -356,6 +370,23 @@ def _each_region(question: ClippedSums | FourthMoments | Moments | LiftedGram, x
     bare = range(len(question.frames), question.partition.n_regions)
     pieces += [{name: [int(number == found)] if name == "count" else [] for name in question.parts} for number in bare]
     return {name: [value for piece in pieces for value in piece[name]] for name in question.parts}
+
+
+def _in_shares(question: InShares, x: Vector) -> Integers:
+    """What the record would add to each component if it were in it, times its share, in grains."""
+    partition, k, whole = question.partition, len(question.frames), question.grain
+    found = region_of(partition, x)
+    shares = {found: whole} if found >= k else {}
+    if 0 <= found < k:
+        scores = scores_of(partition if isinstance(partition, Cells) else partition.cells, x)
+        parts = list(accumulate(math.exp(score - max(scores)) for score in scores))
+        ends = [round(part * (whole / parts[-1])) for part in parts[:-1]] + [whole]
+        shares = {j: end - start for j, (start, end) in enumerate(pairwise([0, *ends]))}
+    added = {name: [0] * part.size for name, part in question.parts.items()}
+    for region, share in shares.items():
+        for name, own in _each_region(question.inner, x, region).items():
+            added[name] = [total + share * value for total, value in zip(added[name], own, strict=True)]
+    return added
 
 
 def _cells_of(question: StableCells, x: Vector) -> Integers:
@@ -413,6 +444,7 @@ _ADDED: dict[type, Callable[[Any, Vector], Integers]] = {
     ClippedSums: _each_region,
     Counts: lambda question, x: {"count": _counted(question.partition, x)},
     FourthMoments: _each_region,
+    InShares: _in_shares,
     JointCounts: lambda question, x: {"count": [n for each in question.partitions for n in _counted(each, x)]},
     LiftedGram: _each_region,
     Moments: _each_region,

@@ -26,6 +26,7 @@ from pubpriv.data.questions import (
     Counts,
     FourthMoments,
     InPeriod,
+    InShares,
     JointCounts,
     LiftedGram,
     Moments,
@@ -114,6 +115,9 @@ def _questions() -> dict[str, Question]:
         "PerPerson": PerPerson(ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM), 1, 64),
         "PersonSizes": PersonSizes(_COUNT),
         "InPeriod": InPeriod(Counts(partition, _COUNT), "2026-11"),
+        "InShares": InShares(
+            LiftedGram(Cells((flat,) * 8, (0.0,) * 8), (flat,) * 8, (1.0,) * 8, (_COUNT, _SUM, _SECOND)), 16
+        ),
         "OfSample": OfSample(Counts(partition, _COUNT), 1),
     }
     # any other as the catalogue has it; radial noise is measured in `radial`, and a choice adds none to what leaves

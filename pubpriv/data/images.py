@@ -1,8 +1,8 @@
 """Integer vectors of selected records with their weights, and the sums that all questions share.
 
 A record counts once, or as often as its weight says (`data.questions.per_person`). Images and weights are integers
-held in floats. A block has at most 2^12 records, an image at most the length R = 2^16, and a weight is at most 2^6: no
-sum of a block exceeds 2^12 * 2^6 * 2^32 = 2^50, so all of them are exact in any order.
+held in floats. A block has at most 2^12 records, an image at most the length R = 2^16, and a weight is at most 2^9: no
+sum of a block exceeds 2^12 * 2^9 * 2^32 = 2^53, so all of them are exact in any order.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ import numpy as np
 
 from pubpriv.data.frames import quantise, squared_norms
 
-MOST_WEIGHT = 1 << 6
-"""Largest weight of a record."""
+MOST_WEIGHT, MOST_SHARES, MOST_TOGETHER = 1 << 6, 1 << 6, 1 << 9
+"""Largest weight of a record among the rows of a person, among components, and both together."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -349,11 +349,28 @@ class Cells:
         scores = self.scores(view)
         return np.where(np.isfinite(scores).all(axis=0), np.argmax(scores, axis=0), -1)
 
+    def shares(self, view: View, grain: int) -> np.ndarray:
+        """Divide `grain` among components by how likely each record is to be of them: integers (n_regions, length)."""
+        return divided(self.scores(view), grain)
+
     def log_density(self, view: View) -> np.ndarray:
         """Return log sum_j exp(score_j): the log density up to the constant -(d/2) log(2 pi)."""
         scores = self.scores(view)
         top = scores.max(axis=0)
         return np.asarray(top + np.log(np.exp(scores - top).sum(axis=0)))
+
+
+def divided(scores: np.ndarray, grain: int) -> np.ndarray:
+    """Divide `grain` in proportion to exp(scores), column by column: non-negative integers of the shape (k, length).
+
+    The ends of a column's parts along [0, grain] rise, are rounded, and the last is `grain`: so the parts add up to it
+    exactly. Each column is a function of itself. One with a score that is not finite has no meaning.
+    """
+    with np.errstate(invalid="ignore"):
+        ends = np.cumsum(np.exp(scores - scores.max(axis=0)), axis=0)
+        ends = np.rint(ends * (grain / ends[-1]))
+    ends[-1] = grain
+    return np.diff(ends, axis=0, prepend=0.0)
 
 
 @public_value

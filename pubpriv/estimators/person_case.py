@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 
-from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions import Question
 from pubpriv.data.questions.per_person import of_one_row
 from pubpriv.data.questions.radial import under_law
@@ -89,5 +88,5 @@ def _asked(purse: Purse, question: Question) -> Question:
 def _of_persons(ask: Ask, most: int) -> Ask:
     """Turn an ask about rows into one about persons, each of whom may count as up to L = `most` rows."""
     price = ask.price * (1 if of_one_row(ask.question) else most**2)
-    question = None if ask.question is None else per_person(ask.question, most, MOST_WEIGHT)
+    question = None if ask.question is None else per_person(ask.question, most)
     return replace(ask, numerator=price.numerator, denominator=price.denominator, question=question)

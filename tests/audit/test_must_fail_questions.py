@@ -34,7 +34,7 @@ from pubpriv.data.questions import _bisection as questions_bisection
 from pubpriv.data.questions import _score as questions_score
 from pubpriv.data.questions import base as questions_base
 from pubpriv.data.questions.base import squared_weight
-from pubpriv.data.regions import View
+from pubpriv.data.regions import Cells, View
 from pubpriv.privacy import noise
 from pubpriv.privacy.budgets import approx
 from pubpriv.privacy.noise import OperatingSystemNoise
@@ -160,6 +160,30 @@ def test_one_step_of_a_bisection_paid(monkeypatch):
     """All its counts for the price of one."""
     monkeypatch.setattr(Bisection, "squared_distance", property(lambda q: squared_weight(q.parts["count"])))
     assert "bisection-linear" in broken("bisection-linear")
+
+
+def test_shares_that_sum_to_more_than_a_record(monkeypatch):
+    """Each share is rounded up by itself, so that those of a record between components are more than it."""
+    assert not broken("gram-shares", "moments-shares")
+
+    def divided(cells, view, grain):
+        parts = np.exp(cells.scores(view) - cells.scores(view).max(axis=0))
+        return np.ceil(grain * parts / parts.sum(axis=0))
+
+    monkeypatch.setattr(Cells, "shares", divided)
+    assert set(broken("gram-shares", "moments-shares"))
+
+
+def test_shares_that_lean_on_other_records(monkeypatch):
+    """Scores are measured from the mean of the block, which each record moves."""
+    real = Cells.scores
+
+    def scores(cells, view):
+        found = real(cells, view)
+        return found + np.nanmean(np.where(np.isfinite(found), found, np.nan), axis=1, keepdims=True)
+
+    monkeypatch.setattr(Cells, "scores", scores)
+    assert set(broken("gram-shares")) == {"gram-shares"}
 
 
 def test_a_root_of_two_lost_in_every_weight(monkeypatch):

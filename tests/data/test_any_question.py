@@ -189,6 +189,12 @@ def questions(draw, d):
 def of_rows(draw, d):
     """(the data of a question of which each record counts by itself)."""
     kind = draw(st.sampled_from([cls.__name__ for cls in WEIGHED]))
+    if kind == "InShares":
+        partition = draw(cells(d) | shared_shells(d))
+        inner = draw(joint(draw(st.sampled_from(["LiftedGram", "Moments"])), partition, d))
+        k = len((partition.get("cells") or partition)["frames"])
+        inner |= {name: (inner[name] * k)[:k] for name in ("frames", "radii")}
+        return {"type": kind, "inner": inner, "grain": draw(st.sampled_from([1, 8]))}
     sd = st.integers(SD >> 8, SD)
     if kind == "Bisection":
         low, logarithmic = draw(st.floats(0.1, 2)), draw(st.booleans())
@@ -223,6 +229,20 @@ def of_rows(draw, d):
     partition = draw(any_partition)
     if kind == "Counts":
         return {"type": kind, "partition": partition, "noise_scale": draw(sd)}
+    return draw(joint(kind, partition, d))
+
+
+@st.composite
+def shared_shells(draw, d):
+    """Shells about cells, of which all but the innermost are shared."""
+    found = draw(component_shells(d))
+    return found | {"frames": [], "shared": len(found["edges"])}
+
+
+@st.composite
+def joint(draw, kind, partition, d):
+    """(the data of a question about sums in the regions of a partition)."""
+    sd = st.integers(SD >> 8, SD)
     ell, k = draw(st.integers(1, d)), regions(partition)
     own = draw(st.lists(frames(d, ell), min_size=1, max_size=2))
     radii = draw(st.lists(st.floats(0.25, 4), min_size=1, max_size=3))

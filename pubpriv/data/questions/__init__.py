@@ -12,6 +12,7 @@
 | `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
 | `StableCells` | the fullest cell of each column, above a threshold | 2 l w^2 for l columns, and a chance of failing |
 | `Selection` | which public hypothesis wins its contests; a choice, no sum | epsilon^2 = (2 w)^2 |
+| `InShares` | `Moments` or `LiftedGram`, each record divided among the components | theirs |
 | `PerPerson` | another of these, a person's rows counting as L records at most | L^2 times the other's |
 | `PersonSizes` | persons, and persons by number of rows | 2 w^2 |
 | `InPeriod` | any of these of rows, or of persons, in one period | twice theirs for one count or a bisection of rows |
@@ -29,6 +30,7 @@ from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Part, Question
 from pubpriv.data.questions.in_period import InPeriod
+from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import OF_ROWS
 from pubpriv.data.questions.of_sample import OfSample
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
@@ -46,6 +48,7 @@ __all__ = [
     "Counts",
     "FourthMoments",
     "InPeriod",
+    "InShares",
     "JointCounts",
     "LiftedGram",
     "Moments",

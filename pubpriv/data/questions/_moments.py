@@ -10,7 +10,8 @@ The last regions may have no frame. Only their records are counted: this is the 
 some coordinates, which are neither summed nor released, so the same bounds hold.
 """
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -77,10 +78,42 @@ class _Joint(OverRegions):
         """
         return cls(partition, frames, radii, _noise_of(cls.__name__, squared_distance, shares))
 
-    def _bare_counts(self, labels: np.ndarray, view: View) -> np.ndarray:
-        """Counts of the regions that have no frame."""
+    def _bare_counts(self, labels: np.ndarray, view: View, grain: int) -> np.ndarray:
+        """Counts of the regions that have no frame, in grains."""
         framed, regions = len(self.frames), self.partition.n_regions
-        return counts_of(labels, regions, view.weights)[framed:] if framed < regions else np.zeros(0, dtype=np.int64)
+        if framed == regions:
+            return np.zeros(0, dtype=np.int64)
+        return counts_of(labels, regions, view.weights)[framed:] * grain
+
+    def _images(self, view: View, labels: np.ndarray, shares: np.ndarray | None) -> Iterator[Images | None]:
+        """Yield the weighted images of each region that has a frame; None where no record adds any."""
+        some = inhabited(labels, len(self.frames)) if shares is None else np.asarray(shares.any(axis=1))
+        wanted: np.ndarray
+        for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
+            if not some[region]:
+                yield None
+                continue
+            wanted = labels == region if shares is None else shares[region] > 0
+            weights = view.weights_of(wanted)
+            if shares is not None:
+                own = shares[region, wanted]
+                weights = own if weights is None else own * weights
+            yield Images.of(*view.picked(frame, wanted), radius, weights)
+
+    def totals(self, view: View) -> Totals:
+        """Return exact totals of the records of each region."""
+        return self.weighed(view, self.partition.assign(view))
+
+    @abstractmethod
+    def weighed(self, view: View, labels: np.ndarray, shares: np.ndarray | None = None, grain: int = 1) -> Totals:
+        """Return exact totals of records in given regions, or in shares of all of them, in units of 1 / `grain`.
+
+        Args:
+            view: a block.
+            labels: region of each record, -1 for none.
+            shares: integers (framed regions, length), by which each record adds to each region; None: 1 to its own.
+            grain: weight of a whole record.
+        """
 
 
 @public_value
@@ -129,25 +162,17 @@ class Moments(_Joint):
         """2 (wN^2 + wS^2 R^2 + wQ^2 R^4)."""
         return 2 * self.squared_length
 
-    def totals(self, view: View) -> Totals:
+    def weighed(self, view: View, labels: np.ndarray, shares: np.ndarray | None = None, grain: int = 1) -> Totals:
         """{"count": (regions,), "sum": concatenated, "square": (k,)}, with k regions that have frames."""
-        labels = self.partition.assign(view)
-        count, sums, square, some = [], [], [], inhabited(labels, len(self.frames))
-        for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            if not some[region]:
-                count.append(0.0)
-                sums.append(np.zeros(frame.dimension))
-                square.append(0.0)
-                continue
-            wanted = labels == region
-            images = Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted))
-            count.append(images.count())
-            sums.append(images.sum())
-            square.append(images.square())
+        count, square = np.zeros(len(self.frames)), np.zeros(len(self.frames))
+        sums = [np.zeros(frame.dimension) for frame in self.frames]
+        for region, images in enumerate(self._images(view, labels, shares)):
+            if images is not None:
+                count[region], sums[region], square[region] = images.count(), images.sum(), images.square()
         return {
-            "count": np.concatenate([np.array(count, dtype=np.int64), self._bare_counts(labels, view)]),
+            "count": np.concatenate([count, self._bare_counts(labels, view, grain)]).astype(np.int64),
             "sum": np.concatenate(sums).astype(np.int64),
-            "square": np.array(square).astype(np.int64),
+            "square": square.astype(np.int64),
         }
 
     def values(self, noisy: Totals) -> Values:
@@ -248,18 +273,15 @@ class LiftedGram(_Joint):
         parts = self.parts
         return tuple(squared_weight(parts[p]) if p in parts else Fraction(0) for p in ("count", "sum", "diagonal"))
 
-    def totals(self, view: View) -> Totals:
-        """Concatenated over regions; integers in float64 products stay below 2^53 and are exact."""
-        labels = self.partition.assign(view)
-        k, ell, some = len(self.frames), self.frames[0].dimension, inhabited(labels, len(self.frames))
+    def weighed(self, view: View, labels: np.ndarray, shares: np.ndarray | None = None, grain: int = 1) -> Totals:
+        """Concatenated over regions; integers in float64 products are at most 2^53 and exact."""
+        k, ell = len(self.frames), self.frames[0].dimension
         counts, sums, grams = np.zeros(k), np.zeros((k, ell)), np.zeros((k, ell, ell))
-        for region in np.flatnonzero(some).tolist():
-            wanted = labels == region
-            picked = view.picked(self.frames[region], wanted)
-            images = Images.of(*picked, self.radii[region], view.weights_of(wanted))
-            counts[region], sums[region], grams[region] = images.count(), images.sum(), images.gram()
+        for region, images in enumerate(self._images(view, labels, shares)):
+            if images is not None:
+                counts[region], sums[region], grams[region] = images.count(), images.sum(), images.gram()
         pieces = {
-            "count": np.concatenate([counts, self._bare_counts(labels, view)]),
+            "count": np.concatenate([counts, self._bare_counts(labels, view, grain)]),
             "sum": sums,
             "diagonal": grams.diagonal(axis1=1, axis2=2),
             "upper": grams.reshape(k, -1)[:, _flat(ell)],

@@ -9,7 +9,7 @@ square of the standard deviation.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
@@ -197,6 +197,41 @@ class Around:
     def noise(self) -> Values:
         """Return standard deviations in the inner question's own units."""
         return self.inner.noise()
+
+
+class InGrains(Around):
+    """Base class of a question in which a record weighs a whole number of grains, of which G are one record.
+
+    The exact totals are those of the inner question times G. Noise: a factor F of the inner question that G divides
+    becomes F / G, with the same sd on the integers, and T F / G is in the inner question's own units; a factor that G
+    does not divide stays, and the sd is multiplied by G, as the totals are.
+
+    Attributes:
+        grain: G, a power of two.
+    """
+
+    grain: int
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Parts of the inner question, in grains; each bound is for what one record adds."""
+        return {name: self._in_grains(part) for name, part in self.inner.parts.items()}
+
+    def _in_grains(self, part: Part) -> Part:
+        bound = part.bound * self.grain
+        if part.factor % self.grain == 0:
+            return replace(part, factor=part.factor // self.grain, bound=bound)
+        return replace(part, noise_scale=part.noise_scale * self.grain, bound=bound)
+
+    def values(self, noisy: Totals) -> Values:
+        """Return answers in the inner question's own units."""
+        parts = self.inner.parts
+        return self.inner.values(
+            {
+                name: integers if parts[name].factor % self.grain == 0 else integers / self.grain
+                for name, integers in noisy.items()
+            }
+        )
 
 
 @dataclass(frozen=True)

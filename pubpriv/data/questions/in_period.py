@@ -13,12 +13,13 @@ from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Around, Question, Totals, root_up, squared_weight
+from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import View
 
-_BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, LiftedGram, Moments)
+_BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, InShares, LiftedGram, Moments)
 """Questions in which adding or removing a record costs at most half the squared distance of replacing one."""
 
 
@@ -60,6 +61,7 @@ class InPeriod(Around):
         | ClippedSums
         | Counts
         | FourthMoments
+        | InShares
         | JointCounts
         | LiftedGram
         | Moments

@@ -7,6 +7,7 @@ from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
+from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 
@@ -19,6 +20,7 @@ OF_ROWS: dict[type[Any], tuple[str, ...]] = {
     ClippedSums: (_PERSONS, _RADIAL, _REGIONS),
     Counts: (_PERSONS, _RADIAL, _REGIONS),
     FourthMoments: (_PERSONS, _RADIAL, _REGIONS),
+    InShares: (_PERSONS, _RADIAL, _REGIONS),
     JointCounts: (_PERSONS, _RADIAL, _REGIONS),
     LiftedGram: (_PERSONS, _RADIAL, _REGIONS),
     Moments: (_PERSONS, _RADIAL, _REGIONS),
@@ -39,7 +41,7 @@ UNDER_RADIAL = _proven(_RADIAL)
 """Questions with a proof of l2 sensitivity, as the theorem of `Radial` requires."""
 
 BY_REGION = _proven(_REGIONS)
-"""Questions in which a record adds to its region alone, and that state the largest length of what it adds."""
+"""Questions that state the largest length of what a record adds: to its region alone, or to all of them together."""
 
 OF_ONE_ROW = _proven(_ONE_ROW)
 """Questions that are not sums over records, and are asked of one row of each person."""

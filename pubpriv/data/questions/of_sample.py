@@ -15,6 +15,7 @@ from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Around, Totals
+from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import View
 from pubpriv.data.samples import sampled
@@ -45,7 +46,9 @@ class OfSample(Around):
         InvalidInput: cells of columns in a partition, whose counts include missing cells.
     """
 
-    inner: Bisection | BoundedScore | ClippedSums | Counts | FourthMoments | JointCounts | LiftedGram | Moments
+    inner: (
+        Bisection | BoundedScore | ClippedSums | Counts | FourthMoments | InShares | JointCounts | LiftedGram | Moments
+    )
     every: int
 
     def __post_init__(self) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 
 from pubpriv.data._checks import integer, kind
 from pubpriv.data.codec import public_value
-from pubpriv.data.images import MOST_WEIGHT
+from pubpriv.data.images import MOST_TOGETHER, MOST_WEIGHT
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     Additive,
-    Around,
+    InGrains,
     Part,
     Question,
     Totals,
@@ -25,6 +25,7 @@ from pubpriv.data.questions.base import (
     noise_for,
     squared_weight,
 )
+from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import OF_ONE_ROW, WEIGHED
 from pubpriv.data.questions.stable import StableCells
 from pubpriv.data.regions import View
@@ -39,7 +40,7 @@ SIZES = (1, 2, 4, 8, 16, 32)
 
 @public_value
 @dataclass(frozen=True)
-class PerPerson(Around):
+class PerPerson(InGrains):
     """Another question, in which the rows of each person count as at most `most` records.
 
     Row r has an integer weight a_r in [0, G], G = `grain`, and the weights of one person's rows add up to A = G L at
@@ -58,9 +59,7 @@ class PerPerson(Around):
     does, since an odd record adds 0. `Bisection` is adaptive: each of its steps is a count at a threshold that is fixed
     by the answers before it, so the theorem holds step by step, and its steps compose as they do for one record.
 
-    Noise: a factor F of the inner question that G divides becomes F / G, with the same sd on the integers, and T F / G
-    is in the inner question's own units; a factor that G does not divide stays, and the sd is multiplied by G, as the
-    totals are. Either way (factor A / sd) is L times what it is in the inner question.
+    Noise: as in `InGrains`, so that (factor A / sd) is L times what it is in the inner question.
 
     One row of each person: a question that is not a sum over records (`OF_ONE_ROW`) is asked with L = G = 1. Then one
     row of each person, the last, weighs 1, as if the table consisted of these rows. If the answer needs a limit on the
@@ -92,21 +91,16 @@ class PerPerson(Around):
             raise InvalidInput(f"at most {MOST_ROWS} rows of a person count in full")
         if self.grain > MOST_WEIGHT or self.grain & (self.grain - 1):
             raise InvalidInput(f"the grain of weights is a power of two, at most {MOST_WEIGHT}")
+        if self.grain * (self.inner.grain if isinstance(self.inner, InShares) else 1) > MOST_TOGETHER:
+            raise InvalidInput(f"weights and shares have at most {MOST_TOGETHER} grains together")
         if isinstance(self.inner, OF_ONE_ROW) and not self.most == self.grain == 1:
             raise InvalidInput(f"a {type(self.inner).__name__} is asked of one row of each person, which weighs 1")
 
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """Parts of the inner question, in grains; each bound is for what one person adds."""
-        return {name: self._in_grains(part) for name, part in self.inner.parts.items()}
-
     def _in_grains(self, part: Part) -> Part:
-        bound = part.bound * self.grain * self.most
+        """Return a part whose bound is for what one person adds."""
         if isinstance(self.inner, OF_ONE_ROW):
             return replace(part, rows=None)  # the number of rows is private
-        if part.factor % self.grain == 0:
-            return replace(part, factor=part.factor // self.grain, bound=bound)
-        return replace(part, noise_scale=part.noise_scale * self.grain, bound=bound)
+        return super()._in_grains(replace(part, bound=part.bound * self.most))
 
     @property
     def squared_distance(self) -> Fraction:
@@ -129,16 +123,6 @@ class PerPerson(Around):
         if isinstance(self.inner, OF_ONE_ROW):
             view = View(np.where(view.weights > 0, view.block, np.nan))
         return self.inner.totals(view)
-
-    def values(self, noisy: Totals) -> Values:
-        """Return answers in the inner question's own units."""
-        parts = self.inner.parts
-        return self.inner.values(
-            {
-                name: integers if parts[name].factor % self.grain == 0 else integers / self.grain
-                for name, integers in noisy.items()
-            }
-        )
 
 
 def of_one_row(question: Any) -> Any:

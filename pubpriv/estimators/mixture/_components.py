@@ -17,15 +17,17 @@ from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Question
+from pubpriv.data.questions.radial import without_law
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators._whole_rows import whole_rows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._counts import CountLaws
 from pubpriv.estimators.mixture._linear import floored, one_thread
 from pubpriv.estimators.mixture._outside import Outside, Tails, as_planned, outside
+from pubpriv.estimators.mixture._overlap import Information, Overlap
 from pubpriv.estimators.mixture._shrinking import LOUDEST, at_most, believed, shrunk, unclipped
-from pubpriv.estimators.mixture._strays import Sorting, Strays, overlapping, strays
-from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
+from pubpriv.estimators.mixture._strays import Mixing, SortedDraw, Sorting, Strays, overlapping
+from pubpriv.estimators.mixture.rounds import grain_of, round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -36,18 +38,12 @@ _SMALLEST = 5.0
 _SPREAD = 0.02, 4.0
 """A spherical variance changes by a factor between these in one round."""
 
-_PASSES = 12
+_PASSES = 30
 """Most passes in which strays are taken out in a round, ..."""
 
-_SETTLED, _ASTRAY = 0.1, 1.5
-"""... which end when a pass changes nothing by more than the first number of standard errors, or changes more than the
-pass before by the second factor."""
-
-_UNSETTLED, _BACK, _SLOWEST = 1.0, 3, 0.999
-"""A round has not settled if the changes by further passes would add up to more standard errors than the first number.
-They are extrapolated by the rate at which the changes fell over the last `_BACK` passes, at most `_SLOWEST`. Unsettled
-components depend on rows that they share: the sum was 5 or more where one contained rows of another, .6 or less where
-each had its own."""
+_SETTLED, _UNSETTLED = 0.03, 1.0
+"""... which end when the next would change nothing by more than the first number of standard errors. A round has not
+settled if the best of them would still change something by more than the second."""
 
 Floors = Matrix
 """Least variance of each column in each component, (k, d), in standard coordinates."""
@@ -66,13 +62,16 @@ class Round:
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
         start: the estimate before the round, whose covariances whitened the records.
         rows: private rows that the round counted, in components or outside: n, if no row lacks a value.
-        change: by how many standard errors further passes over strays would still change a mean or covariance.
+        change: by how many standard errors one more pass over strays would change a mean or covariance.
         moved: how far the round moved each component: the larger of its mean's shift in sds and of a log variance's
             change.
         grown: the same, but of the variances that became larger.
         outside: rows that belong to no component; None: the round did not count them separately.
         tails: what was found about the tails of components; None: nothing.
         radius: clip radius of whitened records.
+        grain: into how many shares rows were divided among components; 0: each had one component.
+        overlap: how much larger errors are because components share rows; None: they share next to none, or there are
+            too many numbers to tell.
         hidden: (k, d) what a third value may add to variances of two-valued columns, in the table's own units; (): no
             such columns.
     """
@@ -91,6 +90,8 @@ class Round:
     tails: Tails | None = None
     radius: float = math.inf
     hidden: tuple[tuple[float, ...], ...] = ()
+    grain: int = 0  # for stored rounds that are older than this field and the next
+    overlap: Overlap | None = None
 
     @property
     def frames(self) -> tuple[tuple[tuple[float, ...], ...], ...]:
@@ -145,6 +146,7 @@ class _RoundAnswer:
         frames, radius: whitening maps and clip radius, as the question was stored.
         start: the estimate that was asked about.
         rows: private rows that were counted.
+        grain: into how many shares records were divided; 0: each had one component.
     """
 
     partition: Partition
@@ -156,6 +158,7 @@ class _RoundAnswer:
     radius: float
     start: Mixture
     rows: float
+    grain: int
 
     @classmethod
     def by(
@@ -177,13 +180,14 @@ class _RoundAnswer:
         values = {**answer.values, "count": own}
         counts = np.maximum(values["count"], _SMALLEST * noise["count"] + 1)
         rows = whole_rows(curator.size, answer.values["count"], noise["count"])
-        return cls(asked.partition, values, beyond, noise, counts, asked.frames[:k], asked.radii[0], mixture, rows)
+        where, grain = (asked.partition, values, beyond, noise, counts), getattr(without_law(asked), "grain", 0)
+        return cls(*where, asked.frames[:k], asked.radii[0], mixture, rows, grain)
 
     def sorting(self, scaling: Scaling) -> Sorting | None:
         """How rows were sorted, if they were sorted by their likeliest component; else None."""
         if not isinstance(self.partition, Cells | ComponentShells):
             return None
-        return Sorting(self.partition, [scaling.standard(frame) for frame in self.frames], self.radius)
+        return Sorting(self.partition, [scaling.standard(frame) for frame in self.frames], self.radius, self.grain)
 
     def less(self, strays: Strays) -> "_RoundAnswer":
         """Take out the totals that strays brought, and add those that they took away."""
@@ -195,6 +199,14 @@ class _RoundAnswer:
                 values[name] = values[name] - n * parts
         return replace(self, values=values, counts=np.maximum(values["count"], _SMALLEST * self.noise["count"] + 1))
 
+    def overlap(self, information: Information, frames: list[tuple[np.ndarray, np.ndarray]], found: Round) -> Overlap:
+        """Compare errors with those of known components; `frames` are (center, matrix) in standard coordinates."""
+        places = []
+        for (center, whiten), mean, covariance in zip(frames, *found.mixture.arrays[1:], strict=True):
+            places.append((whiten @ (mean - center), whiten @ covariance @ whiten.T, np.linalg.inv(whiten)))
+        noise = self.noise["count"], self.noise["sum"], self.noise.get("moment") or self.noise["square"]
+        return Overlap.of(information, self.counts, places, noise)
+
     def diagonal(self, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
         """Give the centres (k, d) and column sds (k, d) by which records were whitened, in standard coordinates."""
         centers, matrices = zip(*(scaling.standard(frame) for frame in self.frames), strict=True)
@@ -204,7 +216,8 @@ class _RoundAnswer:
         """Make the round that ends with these means and covariances, in standard coordinates."""
         estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
         noise = self.noise["count"], self.noise["sum"], moment_sd
-        return Round(estimate, tuple(self.counts.tolist()), *noise, self.start, self.rows, radius=self.radius)
+        found = Round(estimate, tuple(self.counts.tolist()), *noise, self.start, self.rows)
+        return replace(found, radius=self.radius, grain=self.grain)
 
 
 def components_question(
@@ -217,8 +230,9 @@ def components_question(
 ) -> Question:
     """Make the question of a round about the components of `mixture`; see `estimate_components`."""
     cells = scaling.cells(mixture)
+    grain = grain_of(ask) if regions is None and laws is None else 0
     regions = regions or (as_planned(cells, ask) if laws is None else laws.cells(scaling, mixture))
-    return round_question(covariance_type, regions, cells.frames, ask)
+    return round_question(covariance_type, regions, cells.frames, ask, grain=grain)
 
 
 @step(title="per-component estimation", private=True)
@@ -247,7 +261,7 @@ def estimate_components(
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, counts, regions)
-    return _settled(partial(_full, scaling, mixture, floors), seen, scaling, counts)
+    return _settled(partial(_full, scaling, mixture, floors), seen, scaling, "full", counts)
 
 
 def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
@@ -292,46 +306,61 @@ def _tied(read: _Reader, scaling: Scaling, laws: CountLaws | None, seen: _RoundA
     return replace(found, mixture=upheld.tied(scaling, found.mixture), hidden=row_tuples(hidden))
 
 
-def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, laws: CountLaws | None = None) -> Round:
-    """Make a round from an answer, after removing the strays and the outliers among components that it shows."""
+def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, kind: str, laws: CountLaws | None = None) -> Round:
+    """Make a round from an answer, after removing the strays and the outliers among components that it shows.
+
+    Args:
+        reader: makes a round from an answer.
+        seen: the answer.
+        scaling: the standard coordinates.
+        kind: covariance type that is read.
+        laws: of the components if their columns are counts.
+    """
     frames, sorting = [scaling.standard(frame) for frame in seen.frames], seen.sorting(scaling)
     read = partial(_tied, reader, scaling, laws)
-    found, changes, odd = read(seen), list[float](), None
-    cells = seen.partition if isinstance(seen.partition, Cells) else None
+    found, odd = read(seen), None
     if sorting is not None and len(seen.beyond):
         odd, among = outside(sorting, seen.values["count"], seen.beyond, seen.noise["count"], found.mixture)
         if among is not None:
             seen = seen.less(among)
             found = read(seen)
-    for _ in range(_PASSES):
-        # counts have longer tails than Gaussian rows, so they need passes even without overlap
-        if sorting is None or not (laws or overlapping(found.mixture)):
-            changes = []
-            break
-        stand = laws.given(scaling, found.mixture, cells) if laws is not None and cells is not None else ()
-        better = read(seen.less(strays(sorting, found.mixture, *stand)))
-        changes.append(found.off(better))
-        if _astray(changes):
-            break
-        found = better
-        if changes[-1] < _SETTLED:
-            break
+    # counts have longer tails than Gaussian rows, so they need passes even without overlap
+    if sorting is not None and (laws or overlapping(found.mixture)):
+        found = _unstrayed(read, seen, scaling, sorting, found, laws)
+        known = Information.of(SortedDraw.of(sorting, found.mixture), kind) if laws is None else None
+        if known is not None:
+            change = found.change if known.tells else math.inf
+            found = replace(found, change=change, overlap=seen.overlap(known, frames, found))
     moved, grown = _moved(frames, found.mixture)
-    return replace(found, change=_left(changes), moved=moved, grown=grown, outside=odd)
+    return replace(found, moved=moved, grown=grown, outside=odd)
 
 
-def _astray(changes: list[float]) -> bool:
-    """Decide whether the last of several changes is larger than the one before."""
-    return len(changes) > 1 and changes[-1] > _ASTRAY * changes[-2]
+def _unstrayed(
+    read: Callable[[_RoundAnswer], Round],
+    seen: _RoundAnswer,
+    scaling: Scaling,
+    sorting: Sorting,
+    found: Round,
+    laws: CountLaws | None,
+) -> Round:
+    """Find the model whose own rows, sorted like the private ones, would give the released totals."""
+    best, left, towards = found, math.inf, Mixing()
+    for _ in range(_PASSES):
+        strays = _drawn(scaling, sorting, found.mixture, laws).strays
+        off = found.off(read(seen.less(strays)))
+        if off < left:
+            best, left = found, off
+        if off < _SETTLED:
+            break
+        found = read(seen.less(towards.step(strays)))
+    return replace(best, change=left)
 
 
-def _left(changes: list[float]) -> float:
-    """Extrapolate the sum of further changes: a geometric series at the rate of the last ones."""
-    back = min(_BACK, len(changes) - 1)
-    if back < 1:
-        return sum(changes)
-    rate = _SLOWEST if _astray(changes) else min((changes[-1] / changes[-1 - back]) ** (1 / back), _SLOWEST)
-    return changes[-1] * rate / (1 - rate)
+def _drawn(scaling: Scaling, sorting: Sorting, model: Mixture, laws: CountLaws | None) -> SortedDraw:
+    """Draw rows of a model, by their laws if columns are counts, and sort them as the round sorted private ones."""
+    if laws is None or not isinstance(sorting.partition, Cells):
+        return SortedDraw.of(sorting, model)
+    return SortedDraw.of_known(sorting, model.arrays[0], *laws.given(scaling, model, sorting.partition))
 
 
 def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -357,7 +386,7 @@ def estimate_diagonal(
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask, counts)
-    return _settled(partial(_diagonal, scaling, floors), seen, scaling, counts)
+    return _settled(partial(_diagonal, scaling, floors), seen, scaling, "diag", counts)
 
 
 def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:
@@ -392,7 +421,7 @@ def estimate_spherical(
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask, counts)
-    return _settled(partial(_spherical, scaling, floors), seen, scaling, counts)
+    return _settled(partial(_spherical, scaling, floors), seen, scaling, "spherical", counts)
 
 
 def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer, laws: CountLaws | None) -> Round:

@@ -1,4 +1,9 @@
-"""What a run concludes of its mixture, which stands or falls as a whole: its doubts are of all numbers."""
+"""What a run concludes of its mixture.
+
+Rows that are not Gaussian about their components are a note: weights, means and covariances are those of the best
+mixture all the same. Numbers are doubtful where components are not where rows are, where many rows belong to none, or
+where the last round could not tell.
+"""
 
 from pubpriv.estimators._whole_rows import of_persons
 from pubpriv.estimators.mixture._components import Round
@@ -6,7 +11,7 @@ from pubpriv.estimators.mixture._coverage import Coverage
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._verdict import Verdict
 from pubpriv.ledger.unit import Size
-from pubpriv.released.findings import DOUBTFUL, Finding
+from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
 
 _UNEXPLAINED = 1e-3
 """A share of rows beyond what the model explains that is worth a figure."""
@@ -61,8 +66,14 @@ def _split(warning: str) -> tuple[str, str]:
 
 def _misfit(fit: Fit) -> Finding:
     more = fit.unexplained if fit.unexplained >= _UNEXPLAINED else 0.0
-    text = "the model does not fit" + (f", and about {more:.2g} of the records are not explained by it" if more else "")
-    return _doubt("misfit", text, "more components, or a map of skewed columns", unexplained=fit.unexplained)
+    unexplained = f", and about {more:.2g} of the records are not explained by it" if more else ""
+    if not fit.wrong:
+        text = f"rows are not spread about their components as Gaussians are{unexplained}"
+        return Finding("not-gaussian", (), NOTE, text, {"unexplained": fit.unexplained})
+    text = "a component stands for several, or lies where none is" if fit.hollow else "the model does not fit"
+    return _doubt(
+        "misfit", text + unexplained, "more components, or a map of skewed columns", unexplained=fit.unexplained
+    )
 
 
 def _doubt(code: str, text: str, remedy: str, **figures: float) -> Finding:

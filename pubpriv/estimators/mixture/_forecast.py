@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from pubpriv.data.questions import LiftedGram, Moments, Radial
+from pubpriv.data.questions import InShares, LiftedGram, Moments, Radial
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan, gaussian_only
@@ -171,7 +171,7 @@ class MixtureCase:
     def _noise(self, plan: Plan) -> tuple[float, float, float]:
         """Give a component's noise of count, sum and second moment (spherical: of the variance) in the last round."""
         asked = plan.asks[-1].question
-        assert isinstance(asked, LiftedGram | Moments | Radial)
+        assert isinstance(asked, InShares | LiftedGram | Moments | Radial)
         noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
         moment = noise["square"] / self.d if "square" in noise else noise["moment"]
         return noise["count"], noise["sum"], moment

@@ -48,6 +48,9 @@ _BY_CHANCE = 0.001
 _TELLING = 0.5
 """Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
 
+_CLEAR = 3.0
+"""Noise sds by which a count must be below what it is compared with."""
+
 _BLUNT = 0.05
 """Limit of a divergence from which on rows with tails like those of t with 5 degrees of freedom may pass."""
 
@@ -60,6 +63,14 @@ _CERTAIN = 3.5
 _ODD = 0.001
 """... and from this share of all rows."""
 
+_HOLLOW, _INNER = 0.5, 2
+"""A component is hollow if less than the first part of the rows that it should have in the inner shells along its axis
+are there, so many shells, and three sds of the noise cannot be why: of two components 4 sds apart that were taken for
+one it is a third, of uniform ones .7, of rings and crescents .56."""
+
+_MANY = 0.03
+"""More rows than this share of all beyond the components are no outliers, as in `_outside`."""
+
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
 
@@ -67,11 +78,15 @@ _DESCRIBES = (
     "It describes the table less well than its intervals say: do not rely on these; weights and means can still be "
     "used as a description"
 )
+_DRAWS = (
+    "Weights, means and covariances describe the table as well as Gaussians can; rows drawn from the model, and its "
+    "probabilities of regions, do less well"
+)
 _ANYWHERE = (
     "Nothing shows where components lie: intervals are as wide as the table. Give more public rows, or ask for another "
     "number of components"
 )
-"""What a model means that does not fit: one that was measured, and that of the public rows."""
+"""What a model means that does not fit: one that was measured and is wrong, or is not Gaussian, and the public one."""
 
 
 @public_value
@@ -115,6 +130,7 @@ class Fit:
         rows: private rows without a missing value.
         inner: released counts (k, inner shells) of each component by itself.
         sides: released counts (k, regions) of each component of one column to either side; (): none were asked for.
+        hollow: a component has hardly any rows about its mean: it stands for several, or lies where none is.
     """
 
     divergence: tuple[float, float]
@@ -130,6 +146,7 @@ class Fit:
     rows: float
     inner: tuple[tuple[float, ...], ...]
     sides: tuple[tuple[float, ...], ...] = ()
+    hollow: bool = False  # for stored answers that are older than this field
 
     @property
     def sd(self) -> float:
@@ -145,6 +162,11 @@ class Fit:
     def fits(self) -> bool:
         """No count contradicts the model."""
         return self.background is None and not any(self._off)
+
+    @property
+    def wrong(self) -> bool:
+        """Tell whether numbers may be wrong, and not only another law than a Gaussian's."""
+        return not self.fits and (self.hollow or self.unexplained > _MANY)
 
     @property
     def _off(self) -> tuple[bool, ...]:
@@ -188,7 +210,7 @@ class Fit:
             said.append("rows are not spread about their components as Gaussians are")
         if axes:
             said.append("a component may stand for several, or lie where none is")
-        meant = _ANYWHERE if self.lost(measured) else _DESCRIBES
+        meant = _ANYWHERE if self.lost(measured) else _DESCRIBES if self.wrong else _DRAWS
         return (f"the model does not fit the private rows: {'; '.join(said)}. {meant}",)
 
     def facts(self) -> dict[str, Any]:
@@ -260,6 +282,7 @@ def check_fit(
         n,
         row_tuples(shells.inner(np.full(len(clear), True))[0]),
         sides,
+        axes.hollow(clear),
     )
 
 
@@ -343,6 +366,12 @@ class Counted:
             divergence(*each, self.noise, n, self.clumped, chance) for each in zip(*self.inner(clear), strict=True)
         )
         return any(found > limit + room for found, limit in judged)
+
+    def hollow(self, clear: np.ndarray) -> bool:
+        """Tell whether a component that is `clear` has hardly any of the rows that it should have about its mean."""
+        seen, predicted = (part[:, :_INNER].sum(axis=1) for part in self.inner(clear))
+        noise = _CLEAR * math.sqrt(_INNER) * float(np.max(self.noise))
+        return bool((seen + noise < _HOLLOW * predicted).any())
 
     def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
         """Counts of all components together."""

@@ -20,7 +20,7 @@ from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.regions import Cells
 from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture._strays import Sorting, Strays, drawn, strays
+from pubpriv.estimators.mixture._strays import SortedDraw, Sorting, Strays, drawn
 from pubpriv.released.law import Mixture
 
 _SHELLS = 2
@@ -242,7 +242,7 @@ def outside(
     released = tuple(beyond.tolist())
     known = Outside(end, float(beyond.sum()), noise, released)
     if known.seen:  # components may be wider than the frames that cut them
-        beyond = beyond - rows * strays(sorting, model).outside
+        beyond = beyond - rows * SortedDraw.of(sorting, model).strays.outside
         known = Outside(end, float(beyond.sum()), noise, released)
     if not known.seen:
         return known, None
@@ -269,7 +269,7 @@ def _of_width(sorting: Sorting, model: Mixture, width: float) -> Strays:
     weights = model.arrays[0]
     each = _DRAWN // len(weights)
     shares = np.repeat(weights, each) / each
-    return sorting.totals(drawn(model, each, width), np.full(len(shares), -1), shares)
+    return SortedDraw(sorting, drawn(model, each, width), np.zeros((len(weights), len(shares))), shares).strays
 
 
 def _variances_added(sorting: Sorting, model: Mixture, odd: Strays) -> np.ndarray:

@@ -28,6 +28,7 @@ from pubpriv.estimators.mixture.rounds import (
     CROWD,
     MOMENT_SHARES,
     UNTRUSTED,
+    grain_for_rows,
     last_radius,
     louder,
     measuring_rounds,
@@ -77,6 +78,10 @@ _HOME = Fraction(1, 4)
 
 _EXPLORE, _STARTS = Fraction(1, 2), 3
 """Share of the rounds from several starts, of what the checks leave, and number of starts if components overlap."""
+
+_QUICK, _QUICK_ROUNDS, _QUIET = Fraction(1, 8), 3, 0.1
+"""The same share, and number of rounds of each start, if that leaves less spectral noise in a round than the last
+number: then the starts find their components, and most of the budget is left for the last round."""
 
 _PICK = Fraction(15, 1000)
 """Share, of what the checks leave, of each score that compares the next start with the best one so far."""
@@ -211,7 +216,11 @@ class MixturePlan(Plan):
             subspace=asks.get("coarse/subspace"),
             space=asks.get("coarse/space"),
             starts=tuple(
-                tuple(asks[name] for number in (1, 2) if (name := f"start-{start}/round-{number}") in asks)
+                tuple(
+                    asks[name]
+                    for number in range(1, _QUICK_ROUNDS + 1)
+                    if (name := f"start-{start}/round-{number}") in asks
+                )
                 for start in starts
             ),
             picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
@@ -246,6 +255,11 @@ class Blanks:
     def frame(self) -> Frame:
         """A placeholder frame."""
         return Frame((0.0,) * self.d)
+
+    @property
+    def grain(self) -> int:
+        """Into how many shares rounds divide a record among components."""
+        return grain_for_rows(self.n) if self.k > 1 else 0
 
     def coverage(self, name: str) -> Blank:
         """The question about public rows without private rows near, or about private rows without public ones near."""
@@ -297,18 +311,18 @@ class Blanks:
     def round(self, ask: Ask) -> Question:
         """Counts, sums and second moments of components."""
         regions, frames, _ = _regions(self.frame, self.k)
-        return round_question(self.covariance_type, regions, frames, ask)
+        return round_question(self.covariance_type, regions, frames, ask, grain=self.grain)
 
     def last(self, ask: Ask, measured: bool = True) -> Question:
         """The same, and the number of rows in no component if noise permits; `measured`: a round came before."""
         cells, frames, _ = _regions(self.frame, self.k)
         end = outside_end(self.n, self.d, measured)
         regions = cut(cells, end, ask)
-        question = round_question(self.covariance_type, regions, frames, ask)
+        question = round_question(self.covariance_type, regions, frames, ask, grain=self.grain)
         if regions is cells or hides_many(question, self.n):
             return self.round(ask)
         radius = last_radius(question, end, self.n / self.k)
-        return round_question(self.covariance_type, regions, frames, ask, radius)
+        return round_question(self.covariance_type, regions, frames, ask, radius, self.grain)
 
     def _cells(self, count: int) -> Cells:
         return _regions(self.frame, count)[0]
@@ -377,15 +391,23 @@ def _separated(
 def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) -> _Shares:
     shares: _Shares = blanks.checks | before
     rest = 1 - _taken(shares)
-    # if the last round will be too noisy for covariances, an earlier one with a twelfth of the budget is useless
-    noise = spectral_noise(worth(float(_EXPLORE * rest)), blanks.d, count, blanks.covariance_type)
-    rounds = 1 if noise > UNTRUSTED else 2
+
+    def noise(share: Fraction) -> float:
+        return spectral_noise(worth(float(share)), blanks.d, count, blanks.covariance_type)
+
+    explore, rounds = _QUICK * rest, _QUICK_ROUNDS
+    quick = noise(explore / (rounds * _STARTS)) < _QUIET
+    if not quick:
+        # if the last round will be too noisy for covariances, an earlier one with a twelfth of the budget is useless
+        explore = _EXPLORE * rest
+        rounds = 1 if noise(explore) > UNTRUSTED else 2
     for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
-            shares[f"start-{start}/round-{number}"] = _EXPLORE * rest / (rounds * _STARTS), blanks.round
+            shares[f"start-{start}/round-{number}"] = explore / (rounds * _STARTS), blanks.round
     for start in range(2, _STARTS + 1):
         shares[f"pick-{start}"] = _PICK * rest, blanks.score
-    shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
+    if not quick:
+        shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
     return shares | {"round-3": (1 - _taken(shares), blanks.last)}
 
 

@@ -31,6 +31,7 @@ from pubpriv.estimators.mixture._count_errors import Clip, count_errors
 from pubpriv.estimators.mixture._counts import CountLaws
 from pubpriv.estimators.mixture._misfit import Fit
 from pubpriv.estimators.mixture._outside import Outside, Tails
+from pubpriv.estimators.mixture._overlap import Overlap
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.findings import Finding, doubts
@@ -76,6 +77,8 @@ def released(
         errors = count_errors(errors, laws, mixture, _clip(last, frames, order))
         if kind != "spherical" and laws.two_valued:
             errors["covariances"] = _of_two_values(errors, laws, mixture, len(rows.rows), last, order)
+    if last and last.overlap is not None:
+        errors = _of_shared_rows(last.overlap, errors, order)
     if last and last.outside is not None and last.outside.seen:
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
     if last and last.tails is not None:
@@ -174,6 +177,18 @@ def _of_two_values(
         own[:] = np.where(laws.two_valued, brought, own)
         parts[name] = part
     return parts
+
+
+def _of_shared_rows(overlap: Overlap, errors: dict[str, Any], order: np.ndarray) -> dict[str, Any]:
+    """Make errors larger where components share rows."""
+    factors = overlap.factors
+    return {
+        name: {
+            part: found * factors[name][part][order] if part in factors[name] else found
+            for part, found in parts.items()
+        }
+        for name, parts in errors.items()
+    }
 
 
 def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pubpriv.data.regions import divided
 from pubpriv.estimators._lattice import lattices, rounded
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._fit_regions import side_edges
@@ -120,12 +121,18 @@ class ColumnSorting:
         own = np.take_along_axis(away, owner[..., None], axis=-1)[..., 0]
         end = math.inf if self.last.outside is None else self.last.outside.end
         inside, weights = np.abs(own) <= end, np.broadcast_to(chances, own.shape)
-        clipped = np.clip(own, -self.last.radius, self.last.radius)
         pair, shells = np.arange(k)[:, None] * k + owner, len(edges) + 1
-        sums = [np.bincount(pair.ravel(), (weights * inside * clipped**power).ravel(), k * k) for power in range(3)]
+        if self.last.grain:
+            scores = (offsets - away**2 / 2).reshape(-1, k).T
+            shares = divided(scores, self.last.grain).T.reshape(k, -1, k) / self.last.grain
+        else:
+            shares = np.eye(k)[owner]
+        taken = (weights * inside)[..., None] * shares
+        clipped = np.clip(away, -self.last.radius, self.last.radius)
+        sums = np.stack([(taken * clipped**power).sum(axis=1) for power in range(3)], axis=-1)
         shell = pair * shells + np.searchsorted(edges, own)
         regions = np.bincount(shell.ravel(), weights.ravel(), k * k * shells)
-        return regions.reshape(k, k, shells), np.stack(sums, axis=-1).reshape(k, k, 3), (weights * ~inside).sum(axis=1)
+        return regions.reshape(k, k, shells), sums, (weights * ~inside).sum(axis=1)
 
     @cached_property
     def _step(self) -> np.ndarray:

@@ -1,22 +1,33 @@
-"""Strays: rows of one component that a hard partition gives to another, and their effect on the totals of both.
+"""Rows that a round counted for other components than their own, and what they did to the totals of both.
 
-Where components overlap, each looks narrower than it is and further from the others, whatever the number of rows. A
-model predicts which of its own rows a partition gives away. Their totals are subtracted, and the model is computed
-again, until the partition of its rows would give the released totals. Rows are drawn from the model with a fixed seed,
-so this is post-processing of released answers: free, and public.
+A round gives each row to its likeliest component under the last estimate, or divides it among components by how likely
+it is of each. Either way, where components overlap, its totals are not those of a component's own rows, whatever the
+number of rows. A model predicts the difference, and is corrected until the same sorting of its own rows would give the
+released totals. If shares are those of the model itself, that is the score equation of the likelihood, and its solution
+the maximum likelihood estimate: as in EM, but from one release, and with steps that are scaled by the information which
+rows have about components that share them, so that few are needed. Rows are drawn from the model with a fixed seed, so
+all of this is post-processing of released answers: free, and public.
 """
 
-from dataclasses import dataclass, fields
-from functools import lru_cache
+import math
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.regions import Cells
+from pubpriv.data.regions import Cells, divided
 from pubpriv.released.law import Mixture
 
-_DRAWN = 20_000
-"""Number of rows drawn from a model."""
+_DRAWN, _CELLS = (20_000, 50_000), 2_000_000
+"""Least and largest number of rows drawn from a model; between them, as many as have so many cells in all frames."""
+
+_REMEMBERED = 6
+"""Passes that a step is combined of."""
+
+_TINY = 1e-12
+"""Least chance of a coordinate of a drawn row."""
 
 _FAR = 5.7
 """Two components have no strays if their means are this many sds of the difference of two rows apart: 8 of either."""
@@ -24,7 +35,7 @@ _FAR = 5.7
 
 @dataclass(frozen=True)
 class Strays:
-    """What a partition adds to the totals of components, per row of the table.
+    """What a sorting adds to the totals of components, per row of the table.
 
     Attributes:
         counts: (k,) change of the counts.
@@ -39,9 +50,14 @@ class Strays:
     outside: np.ndarray
 
     @classmethod
+    def none(cls, k: int, d: int) -> "Strays":
+        """Make those of components that share no rows."""
+        return cls(np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), np.zeros(0))
+
+    @classmethod
     def sum_of(cls, several: "list[Strays]", weights: np.ndarray) -> "Strays":
         """Add several up with weights (len(several),)."""
-        parts = (np.stack([getattr(each, field.name) for each in several]) for field in fields(cls))
+        parts = (np.stack([getattr(each, each_field.name) for each in several]) for each_field in fields(cls))
         return cls(*(np.tensordot(weights, part, axes=1) for part in parts))
 
 
@@ -53,42 +69,135 @@ class Sorting:
         partition: a region for each component, and perhaps regions outside.
         frames: (center, matrix) that map each component's rows, in standard coordinates.
         radius: clip radius of mapped rows.
+        grain: into how many shares a row is divided among components (`InShares`); 0: it goes to the likeliest one.
     """
 
     partition: Cells | ComponentShells
     frames: list[tuple[np.ndarray, np.ndarray]]
     radius: float
+    grain: int = 0
 
-    def totals(
-        self, rows: np.ndarray, owners: np.ndarray, shares: np.ndarray, takers: np.ndarray | None = None
-    ) -> Strays:
-        """Sum what rows (m, d) of weights `shares` (m,) add where assigned, and take away from their `owners` (m,).
+    def shares(self, squares: np.ndarray) -> np.ndarray:
+        """Compute the share (regions, m) of a row that each region gets, from squared lengths (k, m) in the frames."""
+        k, regions = len(squares), self.partition.n_regions
+        cells = self.partition if isinstance(self.partition, Cells) else self.partition.cells
+        scores = np.array(cells.offsets)[:, None] - squares / 2
+        takers = np.argmax(scores, axis=0)
+        if isinstance(self.partition, ComponentShells):
+            lengths = np.sqrt(squares[takers, np.arange(len(takers))])
+            shell = np.searchsorted(np.array(self.partition.edges), lengths)
+            takers = np.where(shell > 0, k - 1 + shell, takers)
+        found = whole_to(takers, regions)
+        if self.grain:
+            found[:k] = np.where(takers < k, divided(scores, self.grain) / self.grain, 0.0)
+        return found
 
-        An owner of -1 is no component. `takers` (m,) are the regions they are assigned to; None: found from the frames.
-        """
-        k, d = len(self.frames), rows.shape[1]
-        mapped = [(rows - center) @ matrix.T for center, matrix in self.frames]
-        squares = np.stack([np.einsum("ij,ij->i", own, own) for own in mapped])
-        takers = self._takers(squares) if takers is None else takers
-        away = np.flatnonzero(takers != owners)
+
+@dataclass(frozen=True)
+class SortedDraw:
+    """Rows of a model, sorted as a round sorts private ones.
+
+    Attributes:
+        sorting: of the round.
+        rows: (m, d), in standard coordinates.
+        members: how much of each row is of each component of the model, (k, m).
+        weights: of the rows, (m,), which sum to one.
+        taken: share (regions, m) of each row that each region gets; None: as the round sorts them.
+    """
+
+    sorting: Sorting
+    rows: np.ndarray
+    members: np.ndarray
+    weights: np.ndarray
+    taken: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, sorting: Sorting, model: Mixture) -> "SortedDraw":
+        """Draw rows of a model; each is of a component with the probability that the model gives it."""
+        k = len(model.weights)
+        some = float(np.clip(_CELLS / (k * len(model.means[0])), *_DRAWN))
+        each = int(some) // k
+        rows = drawn(model, each)
+        return cls(sorting, rows, responsibilities(model, rows), np.repeat(model.arrays[0], each) / each)
+
+    @classmethod
+    def of_known(cls, sorting: Sorting, weights: np.ndarray, rows: np.ndarray, takers: np.ndarray) -> "SortedDraw":
+        """Take rows (k, count, d) that represent each component, and the component that each is sorted to."""
+        k, count, d = rows.shape
+        members = whole_to(np.repeat(np.arange(k), count), k)
+        taken = whole_to(takers, sorting.partition.n_regions)
+        return cls(sorting, rows.reshape(-1, d), members, np.repeat(weights, count) / count, taken)
+
+    @cached_property
+    def mapped(self) -> np.ndarray:
+        """Rows mapped by the frame of each component, (k, m, d)."""
+        return np.stack([(self.rows - center) @ matrix.T for center, matrix in self.sorting.frames])
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Their squared lengths, (k, m)."""
+        return np.asarray(np.einsum("kij,kij->ki", self.mapped, self.mapped))
+
+    @cached_property
+    def clips(self) -> np.ndarray:
+        """Factors by which they are shortened, (k, m)."""
+        return np.asarray(np.minimum(1.0, self.sorting.radius / np.sqrt(np.maximum(self.squares, 1e-300))))
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """Share of each row that each region gets, (regions, m)."""
+        return self.sorting.shares(self.squares) if self.taken is None else self.taken
+
+    @property
+    def strays(self) -> Strays:
+        """What rows add where they are sorted to, less what they would add to their own components."""
+        k, d = len(self.members), self.rows.shape[1]
         counts, sums, moments = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
         for j in range(k):
-            signed = shares[away] * ((takers[away] == j).astype(float) - (owners[away] == j))
-            clip = np.minimum(1.0, self.radius / np.sqrt(np.maximum(squares[j][away], 1e-300)))
-            own = mapped[j][away] * clip[:, None]
+            signed = self.weights * (self.shares[j] - self.members[j])
+            away = np.flatnonzero(signed)
+            signed, own = signed[away], self.mapped[j][away] * self.clips[j, away, None]
             counts[j], sums[j], moments[j] = signed.sum(), signed @ own, (own * signed[:, None]).T @ own
-        everywhere = np.bincount(takers, shares, minlength=self.partition.n_regions)
-        return Strays(counts, sums, moments, everywhere[k:])
+        return Strays(counts, sums, moments, self.shares[k:] @ self.weights)
 
-    def _takers(self, squares: np.ndarray) -> np.ndarray:
-        """Find the region of each row from squared lengths (k, m) in the frames."""
-        cells = self.partition if isinstance(self.partition, Cells) else self.partition.cells
-        takers = np.asarray(np.argmax(np.array(cells.offsets)[:, None] - squares / 2, axis=0))
-        if isinstance(self.partition, Cells):
-            return takers
-        lengths = np.sqrt(squares[takers, np.arange(len(takers))])
-        shell = np.searchsorted(np.array(self.partition.edges), lengths)
-        return np.asarray(np.where(shell > 0, len(squares) - 1 + shell, takers))
+
+@dataclass
+class Mixing:
+    """Steps to a fixed point: strays of the model that is made by taking out the same strays (Anderson 1965).
+
+    A step combines the last few so that what is left of them cancels as far as it is linear.
+
+    Attributes:
+        used: what was taken out, pass by pass.
+        found: the strays of the models made from these.
+    """
+
+    used: list[np.ndarray] = field(default_factory=list)
+    found: list[np.ndarray] = field(default_factory=list)
+
+    def step(self, strays: Strays) -> Strays:
+        """Return what to take out next, after the model made from the last step has these strays."""
+        parts = strays.counts, strays.sums, strays.moments
+        found = np.concatenate([part.ravel() for part in parts])
+        self.used = self.used or [np.zeros(len(found))]
+        self.found.append(found)
+        recent = slice(-_REMEMBERED, None)
+        left = np.array(self.found[recent]) - np.array(self.used[recent])
+        taken = found
+        if len(left) > 1:
+            shifts = np.diff(left, axis=0)
+            gains = np.linalg.lstsq(shifts.T, left[-1], rcond=1e-6)[0]
+            taken = found - gains @ np.diff(self.found[recent], axis=0)
+        self.used.append(taken)
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        counts, sums, moments = np.split(taken, ends)
+        k, d = strays.sums.shape
+        return Strays(counts, sums.reshape(k, d), moments.reshape(k, d, d), strays.outside)
+
+
+def whole_to(takers: np.ndarray, regions: int) -> np.ndarray:
+    """Give shares (regions, m) of whole rows that these regions (m,) take."""
+    return np.asarray((np.arange(regions)[:, None] == takers).astype(float))
 
 
 def overlapping(mixture: Mixture) -> bool:
@@ -102,22 +211,15 @@ def overlapping(mixture: Mixture) -> bool:
     )
 
 
-def strays(
-    sorting: Sorting, model: Mixture, rows: np.ndarray | None = None, takers: np.ndarray | None = None
-) -> Strays:
-    """Compute what a partition does to the totals of a model's components.
-
-    Args:
-        sorting: contains the partition.
-        model: the model whose rows are assigned, in standard coordinates.
-        rows: (k, count, d) rows that represent each component; None: Gaussian ones.
-        takers: (k * count,) component that each of these is assigned to; None: found from the frames.
-    """
-    weights = model.arrays[0]
-    rows = drawn(model, _DRAWN // len(weights)) if rows is None else rows.reshape(-1, rows.shape[-1])
-    each = len(rows) // len(weights)
-    owners = np.repeat(np.arange(len(weights)), each)
-    return sorting.totals(rows, owners, weights[owners] / each, takers)
+def responsibilities(model: Mixture, rows: np.ndarray) -> np.ndarray:
+    """Compute the probability of each component of a model given each row (m, d): (k, m)."""
+    scores = []
+    for weight, mean, covariance in zip(*model.arrays, strict=True):
+        root = np.linalg.cholesky(covariance)
+        z = solve_triangular(root, (rows - mean).T, lower=True)
+        scores.append(np.log(weight) - np.log(np.diag(root)).sum() - np.einsum("ij,ij->j", z, z) / 2)
+    parts = np.exp(np.array(scores) - np.max(scores, axis=0))
+    return np.asarray(parts / parts.sum(axis=0))
 
 
 def drawn(model: Mixture, each: int, wider: float = 1.0) -> np.ndarray:
@@ -129,7 +231,17 @@ def drawn(model: Mixture, each: int, wider: float = 1.0) -> np.ndarray:
 
 @lru_cache(maxsize=2)  # a round needs the same rows about ten times
 def _standard(k: int, each: int, d: int) -> np.ndarray:
-    """Draw `each` standard Gaussian rows for each of k components: (k, each, d)."""
-    rows = np.random.default_rng(0).standard_normal((k, each, d))
+    """Draw `each` standard Gaussian rows for each of k components: (k, each, d).
+
+    They are evenly spread (Sobol), and have the law's mean and covariance exactly: so they stand for many more.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    rows, doublings = np.empty((k, each, d)), math.ceil(math.log2(each))
+    for j in range(k):
+        found = ndtri(np.clip(qmc.Sobol(d, seed=j).random_base2(doublings)[:each], _TINY, 1 - _TINY))
+        found -= found.mean(axis=0)
+        rows[j] = solve_triangular(np.linalg.cholesky(found.T @ found / each), found.T, lower=True).T
     rows.flags.writeable = False
     return rows

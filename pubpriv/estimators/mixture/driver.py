@@ -76,9 +76,9 @@ def estimate_mixture(
 
     Returns:
         Components by decreasing weight, in the data's own units, with privacy statement, errors and diagnostics.
-        `converged` is False if the model does not fit the private rows (`diagnostics["misfit"]`), if it is the public
-        one, if components share too many rows to be separated or one has almost no rows, or if the noise is larger than
-        the covariances.
+        `converged` is False if a component stands for several or lies where none is, if many rows belong to none
+        (`diagnostics["misfit"]`), if the model is the public one, if components share too many rows to be separated or
+        one has almost no rows, or if the noise is larger than the covariances.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.

@@ -23,7 +23,7 @@ _CANDIDATES: tuple[_FitShape, ...] = (
 )
 """Covariance shapes and floors among which cross-validation chooses the public model."""
 
-_START_SETTINGS: tuple[_FitShape, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
+_START_SETTINGS: tuple[_FitShape, ...] = (("full", FLOOR), ("tied", 4 * FLOOR), ("diag", 4 * FLOOR))
 """Settings of the public starts, as many as `_plan._STARTS`."""
 
 _UNCORRELATED = 0.05
@@ -141,7 +141,9 @@ def _fitted(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> tuple[
         inside = np.sqrt(fitted.weights_ @ fitted.covariances_)
         again = _climbed(rows, k, setting, **_clusters(rows / inside, rows, k, floor, n_init))
         fitted = max(fitted, again, key=lambda model: float(model.score(rows)))
-    if kind == "full":
+    if kind == "tied":
+        covariances = [floored(fitted.covariances_, FLOOR)] * k
+    elif kind == "full":
         covariances = [floored(covariance, FLOOR) for covariance in fitted.covariances_]
     else:
         variances = np.maximum(fitted.covariances_, FLOOR)

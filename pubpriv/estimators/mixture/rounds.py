@@ -9,11 +9,13 @@ from fractions import Fraction
 import numpy as np
 
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import LiftedGram, Moments
+from pubpriv.data.questions import InShares, LiftedGram, Moments
+from pubpriv.data.questions.radial import without_law
 from pubpriv.data.regions import Partition
 from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators.asks import Ask, Blank, Worth
 from pubpriv.estimators.mixture._linear import clip_radius
+from pubpriv.ledger.unit.size import grain_for
 
 _SETTLING, _SHARES, _SETTLES = 2, (Fraction(1, 100), Fraction(2, 100)), 0.4
 """Number of rounds before the measuring ones, for the case that public rows placed components badly: they only move
@@ -43,6 +45,17 @@ _QUIET, _FURTHEST = 0.2, 0.9995
 """The last round clips further out while its noise is a smaller part than this of the sampling error of a variance, so
 that it adds two percent to the error; and no further than the length that such a share of Gaussian rows do not exceed.
 Beyond it rows of other components, and outliers, cost more than what is still clipped of skewed rows."""
+
+
+_GRAINS = 16
+"""Into how many shares a record is divided among components. With 8, errors of components three sds apart are several
+percent larger; with 64, tables of more than 8 million rows would not fit in 64-bit totals."""
+
+
+def grain_for_rows(n: int) -> int:
+    """Return into how many shares each of n records can be divided; 0: into none, so that each has one component."""
+    grain = grain_for(n, _GRAINS)
+    return grain if grain > 1 else 0
 
 
 def settling_rounds(
@@ -111,7 +124,7 @@ def round_radius(covariance_type: str, d: int) -> float:
     return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
 
 
-def last_radius(question: LiftedGram | Moments, end: float, count: float) -> float:
+def last_radius(question: LiftedGram | Moments | InShares, end: float, count: float) -> float:
     """Give the clip radius of the last round, by the noise of the same question with the usual radius.
 
     What clipping takes of rows is put back as if they were Gaussian ones. Of skewed rows, or counts, that leaves a bias
@@ -129,8 +142,13 @@ def last_radius(question: LiftedGram | Moments, end: float, count: float) -> flo
 
 
 def round_question(
-    covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask, radius: float | None = None
-) -> LiftedGram | Moments:
+    covariance_type: str,
+    regions: Partition,
+    frames: tuple[Frame, ...],
+    ask: Ask,
+    radius: float | None = None,
+    grain: int = 0,
+) -> LiftedGram | Moments | InShares:
     """Return the question of a round: count, sum, second moment (spherical: squared norm) of each component's records.
 
     Args:
@@ -140,13 +158,20 @@ def round_question(
         frames: whiten the records of each component.
         ask: the price.
         radius: clip radius of whitened records; None: that of the ask's question, or the usual one.
+        grain: into how many shares a record is divided among components; 0: it goes to one of them.
     """
     radii = (radius or radius_of(ask) or round_radius(covariance_type, frames[0].dimension),) * len(frames)
-    if covariance_type == "spherical":
-        return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
-    return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)
+    kind, shares = (Moments, MOMENT_SHARES) if covariance_type == "spherical" else (LiftedGram, GRAM_SHARES)
+    question = kind.priced(regions, frames, radii, ask.price, shares)
+    return InShares(question, grain) if grain else question
 
 
 def radius_of(ask: Ask) -> float | None:
     """Give the clip radius of an ask's question; None if it has no question, or radial noise: then it is the usual."""
-    return ask.question.radii[0] if isinstance(ask.question, LiftedGram | Moments) else None
+    return ask.question.radii[0] if isinstance(ask.question, LiftedGram | Moments | InShares) else None
+
+
+def grain_of(ask: Ask) -> int:
+    """Give into how many shares the question of an ask divides a record; 0: into none."""
+    question = without_law(ask.question)
+    return question.grain if isinstance(question, InShares) else 0

@@ -168,9 +168,9 @@ def effective_rows(rows: int, persons: float, bins: tuple[float, ...], most: int
     return min(float(rows), rows**2 / max(squares, persons if most == 1 else 0.0, 1.0))
 
 
-def grain_for(rows: float) -> int:
-    """Return the largest power of two up to 64 as a grain for which sums of squares over 2 * rows rows fit totals."""
-    grain = MOST_WEIGHT
+def grain_for(rows: float, most: int = MOST_WEIGHT) -> int:
+    """Return the largest power of two up to `most`, as a grain with which sums of squares of 2 * rows rows fit."""
+    grain = most
     while grain > 1 and 2 * rows * grain * GRID**2 >= LIMIT:
         grain //= 2
     return grain

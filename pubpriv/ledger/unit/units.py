@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pubpriv.data.images import MOST_WEIGHT
+from pubpriv.data.images import MOST_TOGETHER, MOST_WEIGHT
 from pubpriv.data.memory import MOST_BYTES, ListedOnce, remembering
 from pubpriv.data.person_table import PersonTable
-from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
+from pubpriv.data.questions import Counts, InShares, PerPerson, PersonSizes, Question, Radial
 from pubpriv.data.questions.in_period import whole
 from pubpriv.data.questions.of_rows import OF_ONE_ROW, WEIGHED
 from pubpriv.data.questions.of_sample import sample_of
@@ -199,8 +199,8 @@ class PersonUnit:
         """
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
-        size, grain = self._read()
-        return per_person(question, int(size.most or 1), grain)
+        size, room = self._read()
+        return per_person(question, int(size.most or 1), room)
 
     def check_stored(self, question: Question) -> None:
         """Refuse a stored question that counts single rows: no release wrote it.
@@ -306,7 +306,7 @@ class PersonUnit:
         return ((k * total + sum(bins)) / (k + 1), sd * math.sqrt(k / (k + 1))), tuple(bins)
 
     def _read(self) -> tuple[Size, int]:
-        """Compute (size, grain) from the run's own answers."""
+        """Compute the size, and how many grains rows may weigh, from the run's own answers."""
         if self._known is None:
             stands = self._run.find(_ROWS)
             if stands is None or stands.answer is None:
@@ -320,7 +320,7 @@ class PersonUnit:
             effective = effective_rows(rows, persons[0], bins, most)
             every = persons if most == 1 else Sizes(bins, persons[1]).all_rows(most) if bins else None
             size = Size(rows, sd, effective, persons, most, all_rows=every, learnt=self._learnt(bins, persons[1], most))
-            self._known = size, grain_for(rows + 8 * sd)
+            self._known = size, grain_for(rows + 8 * sd, MOST_TOGETHER)
         return self._known
 
 
@@ -341,8 +341,13 @@ def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], P
     return {_SIZES: PersonSizes.priced(sizes), _ROWS: counted}, purse.part(left)
 
 
-def per_person(question: Any, most: int, grain: int) -> Question:
+def per_person(question: Any, most: int, room: int = MOST_TOGETHER) -> Question:
     """Wrap a question so that each person answers it, with the same law of noise; if it is not a sum, with one row.
+
+    Args:
+        question: about rows.
+        most: rows of a person that count in full.
+        room: grains that a row may weigh, shares among components included.
 
     Raises:
         InvalidInput: a question that is neither a sum nor asked of one row.
@@ -355,7 +360,8 @@ def per_person(question: Any, most: int, grain: int) -> Question:
             f"a {type(inner).__name__} is not asked if the unit of the dataset is a person: it is not a sum over rows "
             "that could be weighted"
         )
-    weighed = PerPerson(inner, most, grain)
+    shares = inner.grain if isinstance(inner, InShares) else 1
+    weighed = PerPerson(inner, most, max(min(room // shares, MOST_WEIGHT), 1))
     return replace(question, inner=weighed) if isinstance(question, Radial) else weighed
 
 

@@ -42,6 +42,9 @@ def in_words(question: str) -> str:
     dated = re.fullmatch(r"(.+) in ([0-9][0-9QW-]+)", question)
     if dated is not None:
         return f"{in_words(dated[1])}; only rows of {dated[2]}"
+    shared = re.fullmatch(r"InShares\((.+)\)", question)
+    if shared is not None:
+        return f"{in_words(shared[1])}; a row is divided among regions by how likely it is to be of each"
     if question.endswith(" of a sample"):
         return f"{in_words(question.removesuffix(' of a sample'))}; of some of the rows, those that a public rule picks"
     if question.endswith(" per person"):

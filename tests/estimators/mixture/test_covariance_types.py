@@ -82,7 +82,7 @@ def test_spherical_components_are_asked_for_less():
         drawn(VARIANCES["spherical"])[0], curator, n_components=2, covariance_type="spherical", runner=CHEAP
     )
     kinds = {line.label.rpartition("/")[2]: line.question for line in curator.statement().charges}
-    assert {kinds[label] for label in kinds if "round" in label} == {"Moments"}
+    assert {kinds[label] for label in kinds if "round" in label} == {"InShares(Moments)"}
 
 
 @pytest.mark.parametrize("d", [1, 5, 100])

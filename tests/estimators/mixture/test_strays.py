@@ -11,7 +11,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._components import estimate_components
-from pubpriv.estimators.mixture._strays import Sorting, overlapping, strays
+from pubpriv.estimators.mixture._plan import Blanks
+from pubpriv.estimators.mixture._strays import SortedDraw, Sorting, overlapping
 from pubpriv.estimators.mixture._verdict import Verdict, on_its_way
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
@@ -31,7 +32,7 @@ def test_strays_are_those_of_a_folded_normal():
     """Cut in the middle, each of two Gaussians gains by its mirror image what the folded normal law says."""
     model, frames = two(4.0, 1), [(np.array([center]), np.eye(1)) for center in (0.0, 4.0)]
     cells = Cells(tuple(Frame((center,)) for center in (0.0, 4.0)), (0.0, 0.0))
-    found = strays(Sorting(cells, frames, 100.0), model)
+    found = SortedDraw.of(Sorting(cells, frames, 100.0), model).strays
     beyond = math.erfc(2 / math.sqrt(2)) / 2
     folded = math.sqrt(2 / math.pi) * math.exp(-2) + 2 * (1 - 2 * beyond) - 2
     assert found.counts == pytest.approx([0, 0], abs=1e-3)
@@ -70,13 +71,53 @@ def test_intervals_hold(distance, narrower):
     assert max(off(public, truth.sample(30_000, seed=4), truth)) < 1.8
 
 
+def one_round(truth, start, rows=20_000, seed=6):
+    """One round of a table of two components, from a start."""
+    curator = pp.Curator.simulation(truth.sample(rows, seed=seed), pp.ZeroConcentratedDP(1.0), 7)
+    shares = Ask("round", 1, 1, Blanks(D, 2, "full", rows).round(ASK))
+    return estimate_components(curator, Scaling((0.0,) * D, (1.0,) * D), start, ((0.01,) * D,) * 2, shares)
+
+
+@pytest.mark.parametrize("distance", [3.0, 4.0])
+def test_one_round_from_a_wrong_start_is_as_good_as_em(distance):
+    """Means two sds too far apart, and weights that are twice each other: EM would need dozens of rounds."""
+    from sklearn.mixture import GaussianMixture
+
+    truth = two(distance)
+    start = Mixture.of([1 / 3, 2 / 3], two(distance + 1.0).means, [1.3 * np.eye(D)] * 2)
+    found = one_round(truth, start)
+    em = GaussianMixture(2, means_init=truth.means, tol=1e-8, max_iter=2_000).fit(truth.sample(20_000, seed=6))
+    assert found.settled
+    assert np.abs(found.mixture.arrays[0] - em.weights_).max() < 0.015
+    assert np.abs(found.mixture.arrays[1] - em.means_).max() < 0.08
+
+
+def test_errors_grow_with_what_is_shared():
+    """By next to nothing six sds apart, by a third or more three sds apart, and more for weights and means."""
+    factors = {gap: one_round(two(gap), two(gap)).overlap.factors for gap in (6.0, 3.0)}
+    assert all(part.max() < 1.15 for parts in factors[6.0].values() for part in parts.values())
+    assert factors[3.0]["weights"]["sampling"].min() > 1.5
+    assert factors[3.0]["means"]["sampling"][:, 0].min() > 1.5
+    assert factors[3.0]["means"]["sampling"][:, 1:].max() < 1.4
+
+
 @pytest.mark.parametrize(("distance", "settled"), [(3.0, True), (2.0, False)])
 def test_components_that_share_too_many_rows_are_not_settled(distance, settled):
-    """Each pass over strays changes little, but where they are a third of the rows the next ones change as much."""
-    truth = two(distance)
-    curator = pp.Curator.simulation(truth.sample(20_000, seed=6), pp.ZeroConcentratedDP(1.0), 7)
-    found = estimate_components(curator, Scaling((0.0,) * D, (1.0,) * D), truth, ((0.01,) * D,) * 2, ASK)
-    assert found.settled is settled
+    """Two sds apart, some combination of their numbers leaves next to no trace in the rows."""
+    assert one_round(two(distance), two(distance)).settled is settled
+
+
+def test_intervals_of_weights_hold_where_rows_are_shared():
+    """Over twenty tables, three sds apart: those of known components would cover in two of three."""
+    truth = two(3.0)
+    off = []
+    for seed in range(20):
+        found = one_round(truth, truth, seed=seed)
+        factors = found.overlap.factors["weights"]
+        sampling = math.sqrt(0.25 / 20_000) * factors["sampling"][0]
+        privacy = found.count_sd / 20_000 / math.sqrt(2) * factors["privacy"][0]
+        off.append((found.mixture.weights[0] - 0.5) / math.hypot(sampling, privacy))
+    assert 0.6 < math.sqrt(float(np.mean(np.square(off)))) < 1.4
 
 
 @pytest.mark.parametrize(("spread", "sound"), [(1.1, True), (5.0, False)])
