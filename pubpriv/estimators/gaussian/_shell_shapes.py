@@ -179,7 +179,7 @@ def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, axes: 
         return Leant(max(trace, 0.0) * np.eye(d) / d, np.zeros(d), 0.0, 0.0)
     released, before = axes @ second @ axes.T, axes @ shape @ axes.T
     sizes, shares, harm = np.diag(released), np.maximum(np.diag(before), 0.0), np.log1p((sd / known) ** 2)
-    clear = np.abs(sizes - trace * shares) > np.sqrt(_STANDS_OUT**2 + 2 * harm) * sd
+    clear = sizes - trace * shares > np.sqrt(_STANDS_OUT**2 + 2 * harm) * sd
     most = float(harm.max())
     shares = np.where(clear, 0.0, shares)
     shares = shares / max(float(shares.sum()), 1e-300)
@@ -187,7 +187,7 @@ def leant(second: np.ndarray, trace: float, shape: np.ndarray, sd: float, axes: 
     kept_on, risk_on = _kept(along, max(d - 1 - int(clear.sum()), 1), sd, most)
     room = max(trace - float(sizes[clear].sum()), 0.0)
     wanted = np.maximum(room * shares + kept_on * along, 0.0)
-    wanted = np.where(clear, np.maximum(sizes, 0.0), wanted * room / max(float(wanted.sum()), 1e-300))
+    wanted = np.where(clear, sizes, wanted * room / max(float(wanted.sum()), 1e-300))
     made = _with_diagonal(before, wanted)
     across = (released - made) * (1 - np.eye(d))
     kept_off, risk_off = _kept(across, d * (d - 1) / 2, sd, most)

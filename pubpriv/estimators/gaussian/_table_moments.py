@@ -124,7 +124,7 @@ def read_outside(known: CoreRead) -> Outside:
         length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
         riding = min(max(float(rows[k]), 0.0) / n, length / max(float(np.trace(usual)), 1e-300)) * usual
-        shape = (riding + (length - float(np.trace(riding))) * own) / max(length, 1e-300)
+        shape = (riding + (length - float(np.trace(riding))) * own) / length if length > 0 else own
         # by Cauchy and Schwarz, the number of rows and their squares bound their sum in every direction
         so_far = sizes + np.einsum("ij,jk,ik->i", axes, total, axes) + float(moments.second_sds[0])
         raw = leant(seconds[k], length, shape, sd, axes, so_far)
@@ -141,7 +141,7 @@ def read_outside(known: CoreRead) -> Outside:
         shrunk.append(added)
         mean, shorter = mean + moved, float(unsure[k]) / 2 * moved
         mean_variance = mean_variance + mean_sd**2 * weight + np.outer(shorter, shorter)
-        if held > 0 and trace > 0:
+        if held > 0 and added.second.any():
             own = added_to(own, beside(added.second, riding, axes), held, axes)
     shape = further_shape(own, inside, tail.last, axes)
     shares = np.array([shell.second for shell in shrunk]).reshape(-1, d, d)
