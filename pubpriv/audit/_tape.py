@@ -208,6 +208,11 @@ class _WatchedTable:
         """Whose rows are asked."""
         return self._table.period
 
+    @property
+    def uri(self) -> str:
+        """Where the rows lie; empty: in memory."""
+        return ""
+
     def chunks(self) -> list["_WatchedChunk"]:
         """Where the rows are; none is opened."""
         return [_WatchedChunk(self, chunk) for chunk in self._table.chunks()]

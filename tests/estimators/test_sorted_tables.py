@@ -31,7 +31,7 @@ ESTIMATES = {
     "mean": lambda run: pp.estimate_mean(ROWS_PUBLIC, run).mean,
     "gaussian": lambda run: pp.estimate_gaussian(ROWS_PUBLIC, run).covariance,
     "target gaussian": lambda run: pp.estimate_gaussian(ROWS_PUBLIC, run, target="gaussian").covariance,
-    "quantiles": lambda run: pp.estimate_quantiles(ROWS_PUBLIC, run).values,
+    "quantiles": lambda run: pp.estimate_quantiles(ROWS_PUBLIC, run).quantiles,
     "mixture": lambda run: pp.estimate_mixture(ROWS_PUBLIC, run, n_components=2).covariances,
     "mixture, number unknown": lambda run: pp.estimate_mixture(ROWS_PUBLIC, run, max_components=2).covariances,
 }
