@@ -12,7 +12,7 @@ from pubpriv.released.report._route import route
 from pubpriv.released.report.explained import explained
 from pubpriv.released.report.story import Story, in_words
 
-WRAPPERS = {"InPeriod", "OfSample", "PerPerson", "Radial"}
+WRAPPERS = {"InPeriod", "InShares", "OfSample", "PerPerson", "Radial"}
 
 
 def asked_often(**privacy):
@@ -83,3 +83,9 @@ def test_a_simulation_says_so():
     assert "Simulation: not private" in text
     assert "no door: a simulation" in text
     assert "written into the ledger" not in text
+
+
+def test_a_question_in_shares_has_the_words_of_the_question_inside():
+    """And says that a row is divided."""
+    assert in_words("InShares(Moments)") == f"{in_words('Moments')}; {in_words('InShares(?)').partition('; ')[2]}"
+    assert "divided" in in_words("InShares(LiftedGram) per person")
