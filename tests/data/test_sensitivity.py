@@ -110,6 +110,8 @@ def pair_for(name):
         return WEST, EAST
     if name == "stable-cells":
         return (-4.0, 0.0), (4.0, math.expm1(6.0))
+    if name == "gram-shares":  # beyond both radii, and each wholly of its own component
+        return (WEST[0], 10.0), (EAST[0], math.expm1(10.0))
     # kernels of joint releases: opposite ends nearly cancel in a region of its own, and two regions always reach it
     return ADVERSARIES["antipodes" if single else "across"]
 

@@ -44,7 +44,7 @@ def in_words(question: str) -> str:
         return f"{in_words(dated[1])}; only rows of {dated[2]}"
     shared = re.fullmatch(r"InShares\((.+)\)", question)
     if shared is not None:
-        return f"{in_words(shared[1])}; a row is divided among regions by how likely it is to be of each"
+        return f"{in_words(shared[1])}; a row is divided among them"
     if question.endswith(" of a sample"):
         return f"{in_words(question.removesuffix(' of a sample'))}; of some of the rows, those that a public rule picks"
     if question.endswith(" per person"):
