@@ -104,9 +104,7 @@ def pair_for(name):
         return ADVERSARIES["orthogonal"]
     if name.startswith("bisection"):
         return ((-4.0, 0.0), (900.0, 0.0)) if "signed" in name else ((0.5, math.expm1(0.5)), (None, None))
-    if name == "score":
-        return WEST, EAST
-    if name == "selection":
+    if name in ("score", "selection"):
         return WEST, EAST
     if name == "stable-cells":
         return (-4.0, 0.0), (4.0, math.expm1(6.0))
