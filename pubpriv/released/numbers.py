@@ -65,12 +65,12 @@ class Number:
         shrinkage: possible effect of moving a group's number towards all groups, as a standard error; 0 elsewhere.
         group: group of rows; None: all rows.
         state: what the number is worth; None in files of older versions, which do not say.
-        alone: standard error that sampling would leave of a group's number by itself; 0: it is not known, or all of
-            the number is the group's own.
         grid: possible effect of the unknown shape between two edges, as a standard error; 0 elsewhere.
         rank: of a quantile, as a share of the rows; None for other quantities.
         level: of a share, a value of the column or `missing`; None for other quantities.
         low, high: ends of its 95% interval; None: `Z95` standard errors on both sides.
+        alone: standard error that sampling would leave of a group's number by itself; 0: it is not known, or all of
+            the number is the group's own.
     """
 
     quantity: str
@@ -84,12 +84,12 @@ class Number:
     shrinkage: float = 0.0
     group: str | None = None
     state: State | None = None
-    alone: float = 0.0
     grid: float = 0.0
     rank: float | None = None
     level: str | None = None
     low: float | None = None
     high: float | None = None
+    alone: float = 0.0
 
     @classmethod
     def at(cls, place: _Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
