@@ -69,7 +69,7 @@ def estimate_groups(
     center = tuple(np.asarray(estimate.parts()["mean"]).tolist())
     all_rows = _all_rows(estimate, covariance, errors, curator.size)
     # as wide as it may be: a column whose spread was not found would be clipped, and all others with it
-    frame = run(group_frame, center, row_tuples(covariance + np.diag(np.diag(all_rows.errors))))
+    frame = run(group_frame, center, row_tuples(covariance + np.diag(np.diag(np.array(all_rows.errors)))))
     found = run(measure_groups, begun.by, frame, spreads, begun.ask)
     shrunk = run(tell_groups, found, all_rows, spreads)
     groups = _released(begun.by, shrunk, np.sqrt(np.diag(covariance)))
@@ -152,11 +152,11 @@ def _all_rows(estimate: Estimate, covariance: np.ndarray, errors: Mapping[str, A
     """Collect what is known of all rows; how heavy their tails are follows from the sampling errors of variances."""
     sampling = np.diag(np.array(errors["sampling"])) / size.widening
     return AllRows(
-        covariance,
-        _together(errors, "privacy", "clipping"),
-        _together(errors, *errors),
-        _together(estimate.standard_errors["mean"], "privacy", "clipping"),
-        np.diag(covariance) ** 2 + size.rows * sampling**2,
+        row_tuples(covariance),
+        row_tuples(_together(errors, "privacy", "clipping")),
+        row_tuples(_together(errors, *errors)),
+        tuple(_together(estimate.standard_errors["mean"], "privacy", "clipping").tolist()),
+        tuple((np.diag(covariance) ** 2 + size.rows * sampling**2).tolist()),
         float(size.rows),
         size.widening,
     )

@@ -77,6 +77,7 @@ class ShrunkGroups:
     covariances_alone: tuple[Matrix, ...] = ()
 
 
+@public_value
 @dataclass(frozen=True)
 class AllRows:
     """What a run knows of all rows together before it reads the answer about groups, in the table's units.
@@ -90,11 +91,11 @@ class AllRows:
         widening: factor on sampling errors if rows are dependent (`unit.Size`).
     """
 
-    covariance: np.ndarray
-    noise: np.ndarray
-    errors: np.ndarray
-    mean_noise: np.ndarray
-    fourth: np.ndarray
+    covariance: Matrix
+    noise: Matrix
+    errors: Matrix
+    mean_noise: tuple[float, ...]
+    fourth: tuple[float, ...]
     rows: float
     widening: float
 
@@ -213,10 +214,10 @@ class _Groups:
             seconds = colour @ seconds @ colour.T
         missing = 1 - (counts.sum() + 2 * found.sds[0] * np.sqrt(len(counts))) / all_rows.rows
         whole = Whole(
-            all_rows.covariance / units,
-            all_rows.noise / units,
-            all_rows.errors / units,
-            all_rows.mean_noise / scales,
+            np.array(all_rows.covariance) / units,
+            np.array(all_rows.noise) / units,
+            np.array(all_rows.errors) / units,
+            np.array(all_rows.mean_noise) / scales,
             max(0.0, float(missing)),
         )
         reading = Reading(
@@ -233,7 +234,7 @@ class _Groups:
         means = reading.means()
         inside = within(reading.second, means.values, means.noise, reading.share)
         apart = means.values**2 / (1 + means.noise**2)
-        heavy = _heavy(np.minimum(all_rows.fourth / scales**4, reading.fourth), apart, inside, reading.share)
+        heavy = _heavy(np.minimum(np.array(all_rows.fourth) / scales**4, reading.fourth), apart, inside, reading.share)
         return cls(reading, inside, heavy, center, scales, all_rows.widening)
 
     @property
