@@ -56,10 +56,6 @@ _APART = 0.7
 of its squared length that are alike in all directions. Set on fourteen real tables, where .25 lost a tenth of the
 accuracy of light tails, and on columns of unlike laws, where 1 lost as much."""
 
-_ROOM = 1
-"""Steps beyond the visible ones that belong to the last shell with visible rows: what noise hides there is clipped, and
-not lost."""
-
 _TRIED_RADII = 24
 """Clip radii that are tried in each step."""
 
@@ -145,12 +141,14 @@ def _hidden(histogram: Histogram, d: int, records: float) -> float:
 def _shells(
     histogram: Histogram, first: int, d: int, n: float, rho: float
 ) -> tuple[tuple[float, ...], tuple[float, ...], int]:
-    """Compute (edges, clip radii) of the core and of all shells, and the number of visible steps, if not Gaussian.
+    """Compute (edges, clip radii, visible steps or 0, see `Cut`) of the core and of all shells, if it is not Gaussian.
 
     Each shell adds the noise of its clip radius, and what is not known of what clipping removes: the histogram shows
     that roughly, and it is added back. Steps with visible rows are joined to those shells that have least of both
-    together (dynamic programming, Bellman 1957). Steps further out are shells by themselves, and all steps of a single
-    column are: it has no shape that noise would hide, and each step by itself is counted three times.
+    together (dynamic programming, Bellman 1957). The step after them belongs to the last of these, where its rows are
+    clipped, if what noise hides there costs less than the noise of a shell of its own. Steps further out are shells by
+    themselves, and all steps of a single column are: it has no shape that noise would hide, and each step by itself is
+    counted three times.
 
     Args:
         histogram: of |w|.
@@ -202,11 +200,8 @@ class _Shells:
 
 def _hidden_beyond(histogram: Histogram, begin: int, radius: float, d: int) -> float:
     """Expect the squared error of squared lengths of rows that noise hides in a step from an edge on, if clipped."""
-    lost = (
-        math.sqrt(2)
-        * histogram.sd
-        * (float(middle_squares(np.array(histogram.edges[begin : begin + 3 : 2]))[0]) - radius**2)
-    )
+    square = float(middle_squares(np.array(histogram.edges[begin : begin + 3 : 2]))[0])
+    lost = math.sqrt(2) * histogram.sd * (square - radius**2)
     return lost**2 * (1 + _APART**2) / d
 
 

@@ -88,7 +88,8 @@ class Cut:
         laws: weights of `tail_laws` if `gaussian`; else empty.
         long: (d,) weights of `long_columns` for each column; if not `gaussian`, by the rows that columns take far out;
             empty: these were not counted.
-        visible: number of steps with rows that stand out of the noise of the histogram; 0: not known.
+        visible: number of steps with rows that stand out of the noise of the histogram, if the last shell of these has
+            one step more, which is clipped with them; else 0.
     """
 
     gaussian: bool
