@@ -346,6 +346,8 @@ def _unstrayed(
     """Find the model whose own rows, sorted like the private ones, would give the released totals."""
     best, left, towards = found, math.inf, Mixing()
     for _ in range(_PASSES):
+        if not _has_numbers(found.mixture):  # strays took all rows of a component
+            break
         strays = _drawn(scaling, sorting, found.mixture, laws).strays
         off = found.off(read(seen.less(strays)))
         if off < left:
@@ -354,6 +356,11 @@ def _unstrayed(
             break
         found = read(seen.less(towards.step(strays)))
     return replace(best, change=left)
+
+
+def _has_numbers(model: Mixture) -> bool:
+    """Decide whether a model can be drawn from: its numbers are finite, and no weight is negative."""
+    return all(np.isfinite(part).all() for part in model.arrays) and bool((model.arrays[0] >= 0).all())
 
 
 def _drawn(scaling: Scaling, sorting: Sorting, model: Mixture, laws: CountLaws | None) -> SortedDraw:
