@@ -45,6 +45,9 @@ _SETTLED, _UNSETTLED = 0.03, 1.0
 """... which end when the next would change nothing by more than the first number of standard errors. A round has not
 settled if the best of them would still change something by more than the second."""
 
+_NEVER = 1e300
+"""What the next pass would change where no pass settles: ledgers keep no infinity."""
+
 Floors = Matrix
 """Least variance of each column in each component, (k, d), in standard coordinates."""
 
@@ -329,7 +332,7 @@ def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, kind: str, l
         found = _unstrayed(read, seen, scaling, sorting, found, laws)
         known = Information.of(SortedDraw.of(sorting, found.mixture), kind) if laws is None else None
         if known is not None:
-            change = found.change if known.tells else math.inf
+            change = found.change if known.tells else _NEVER
             found = replace(found, change=change, overlap=seen.overlap(known, frames, found))
     moved, grown = _moved(frames, found.mixture)
     return replace(found, moved=moved, grown=grown, outside=odd)
@@ -344,7 +347,7 @@ def _unstrayed(
     laws: CountLaws | None,
 ) -> Round:
     """Find the model whose own rows, sorted like the private ones, would give the released totals."""
-    best, left, towards = found, math.inf, Mixing()
+    best, left, towards = found, _NEVER, Mixing()
     for _ in range(_PASSES):
         if not _has_numbers(found.mixture):  # strays took all rows of a component
             break
