@@ -473,7 +473,7 @@ def walk(
     widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
         last = number == count - 1
-        if position.settled and not last and plan.final.law == GAUSSIAN:  # other prices do not add up
+        if position.settled and not last and plan.may_end:
             continue
         of_all = last and plan.whitens_all and plan.final.law == GAUSSIAN  # radial noise: one region
         here, every = run.at(f"{number + 1} of {count}"), None if last else early

@@ -19,7 +19,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Question, StableCells
+from pubpriv.data.questions import StableCells
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators._few_rows import refusing_by
@@ -86,9 +86,9 @@ class _NoPublicPlan(Plan):
         return cls((first, *searches, *others), searches, learner)
 
     @property
-    def paths(self) -> tuple[tuple[Question, ...], ...]:
-        """The questions by where the learner's rounds may end."""
-        return tuple(self.of(self.searches, learner).questions for learner in self.learner.paths)
+    def paths(self) -> tuple["_NoPublicPlan", ...]:
+        """The plans by where the learner's rounds may end."""
+        return tuple(self.of(self.searches, learner) for learner in self.learner.paths)
 
     def learner_purse(self, purse: Purse) -> Purse:
         """Give the part of a run's purse that the learner has."""
@@ -270,7 +270,7 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
         plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
         paid = plan.learner_purse(purse)
     check_run(curator, d, paid, force)
-    curator.rehearse(*plan.paths)
+    curator.rehearse(*(path.questions for path in plan.paths))
     whole = count_whole_rows(run, plan.learner.count, enough_for(curator, d, paid, force))
     located = Located.nowhere(d)
     for number, ask in enumerate(plan.searches, start=1):

@@ -111,20 +111,26 @@ class LearnerPlan(Plan):
     @property
     def paths(self) -> tuple[Self, ...]:
         """The plans by where the rounds may end; see `with_rounds`."""
-        least = 1 if self.final.law == GAUSSIAN else len(self.rounds) - 1
-        return tuple(self.with_rounds(number) for number in range(least, max(len(self.rounds), least + 1)))
+        ends = range(1, len(self.rounds)) if self.may_end else ()
+        return tuple(map(self.with_rounds, ends)) or (self,)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether rounds may be left out: prices of radial noise do not add up."""
+        return self.final.law == GAUSSIAN
 
     def with_rounds(self, number: int) -> Self:
         """Make the plan with so many rounds before the last one: the final release gets what the others would cost."""
         skipped = [ask for pair in self.rounds[number:-1] for ask in pair]
-        if not skipped or not isinstance(self.final.question, LiftedGram):
+        if not skipped:
             return self
-        labels = {ask.label for ask in skipped}
+        labels, question = {ask.label for ask in skipped}, self.final.question
+        assert isinstance(question, LiftedGram)  # as in all plans that may end
         price = sum((ask.price for ask in skipped), self.final.price)
         final = replace(self.final, numerator=price.numerator, denominator=price.denominator)
-        d = len(self.final.question.frames[0].center)
+        d = len(question.frames[0].center)
         noise = joint_question(Frame((0.0,) * d), 1.0, self.theta(d), final, self.counted).noise_scales
-        final = replace(final, question=replace(self.final.question, noise_scales=noise))
+        final = replace(final, question=replace(question, noise_scales=noise))
         asks = tuple(final if ask is self.final else ask for ask in self.asks if ask.label not in labels)
         return replace(self, asks=asks, rounds=(*self.rounds[:number], *self.rounds[-1:]), final=final)
 

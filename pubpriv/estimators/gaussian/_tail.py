@@ -180,7 +180,7 @@ def read_tail(
     empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
     group = int(empty[-1]) + 1 if len(empty) else 0
     lengths, sds = shell_lengths(shells, n, group)
-    beyond = _Beyond()
+    beyond, missing = _Beyond(), shells.missing(last)
     if last or not gaussian:
         own = before if not gaussian else (lengths[:0], lengths[:0])
         unseen = float(sds[-1]) * _UNSEEN * RATIO ** (2.0 * np.arange(1, _AHEAD + 1))  # beyond the last edge
@@ -190,12 +190,11 @@ def read_tail(
         first = len(own[0]) + group - 1 if group else 0  # another group of rows lies before the gap
         first = max(first, len(own[0]) + alone if alone else 0)
         middle = float(shells.middle[0]) * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
-        missing = np.concatenate([np.ones(len(own[0])), shells.missing(last), np.ones(_AHEAD)])[: len(found)]
         beyond = _expected_beyond(
             found,
             noise,
             middle,
-            missing,
+            np.concatenate([np.ones(len(own[0])), missing, np.ones(_AHEAD)]),
             n,
             at,
             min(first, at),
@@ -204,7 +203,6 @@ def read_tail(
         )
     harm = _harm(known, last)
     feared = _feared(shells, last, harm)
-    missing = shells.missing(last)
     squares = float((feared * shells.middle * missing).sum()) / n
     lengths_feared = float((feared * np.sqrt(shells.middle) * (1 - np.sqrt(1 - missing))).sum()) / n
     clear = shells.rows[:last] / shells.rows_sd[:last]
