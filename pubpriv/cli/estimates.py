@@ -27,7 +27,7 @@ def show(estimate: "Estimate") -> None:
         out(f"counted: {estimate.counted} {estimate.counted_as}")
     spent, charges = for_people(privacy["spent"]), len(privacy["charges"])
     out(f"spent: {spent} in {charges} charges, release {estimate.provenance['release_id']}")
-    if any(number.quantity == "quantile" for number in numbers):
+    if estimate.kind == "quantiles":
         _show_quantiles(numbers)
     elif estimate.n_components is None:
         _show_columns(numbers)
@@ -81,7 +81,8 @@ def _show_quantiles(numbers: "Sequence[Number]") -> None:
         cells = f"{100 * (number.rank or 0):g}%", f"{number.value:.6g}", f"{low:.6g} to {high:.6g}"
         rows.append([str(number.column), *cells, *_parts(number, sources)])
     title = "released quantiles: so many of the rows lie at or below the value"
-    table(title, ["", "rows", "value", "95% interval", *_heads(sources)], rows)
+    if quantiles:
+        table(title, ["", "rows", "value", "95% interval", *_heads(sources)], rows)
     shares = [
         [str(number.source), str(number.level), f"{number.value:.3%}", "{:.3%} to {:.3%}".format(*number.interval)]
         for number in of_quantity(numbers, "share")
@@ -122,11 +123,11 @@ def _show_group_quantiles(estimate: "Estimate") -> None:
 
     assert isinstance(estimate, QuantilesEstimate)  # by its kind
     assert estimate.groups is not None
-    told = estimate.told_of_groups()
-    heads = [next((n for n in column if n is not None), None) for column in zip(*told.values(), strict=True)]
+    numbers = estimate.main_numbers_by_group()
+    heads = [next((n for n in column if n is not None), None) for column in zip(*numbers.values(), strict=True)]
     rows = []
     for group in estimate.groups.each:
-        cells = [_in_two_lines(n) for n in told[group.name]]
+        cells = [_in_two_lines(n) for n in numbers[group.name]]
         rows.append([group.name, f"{group.rows[0]:.0f} ±{group.rows[1]:.1g}", *cells])
     named = ["" if n is None else f"{n.source} {f'{100 * n.rank:g}%' if n.rank else f'= {n.level}'}" for n in heads]
     title = f"groups by {estimate.groups.by}: rows, and quantiles or shares (the model file has all)"

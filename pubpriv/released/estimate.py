@@ -246,15 +246,23 @@ class Estimate(Shown):
         arrays = [values, *(np.asarray(errors[source], dtype=float) for source in SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
-    def of_group(self, name: str) -> Self:
-        """Return one group as an estimate of its own, to show, to convert or to draw rows from; it costs nothing.
+    def _group(self, name: str) -> Group:
+        """Return the numbers of one group.
 
         Raises:
             InvalidInput: the release has no such group.
         """
         if self.groups is None:
             raise InvalidInput("the release has no groups: fit it with --by COLUMN")
-        group = self.groups[name]
+        return self.groups[name]
+
+    def of_group(self, name: str) -> Self:
+        """Return one group as an estimate of its own, to show, to convert or to draw rows from; it costs nothing.
+
+        Raises:
+            InvalidInput: the release has no such group.
+        """
+        group = self._group(name)
         own = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
         errors = {**self.standard_errors, **own}
         return replace(self, groups=None, noise=None, standard_errors=errors, **self.parts_of_group(group))

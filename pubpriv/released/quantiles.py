@@ -185,14 +185,12 @@ class QuantilesEstimate(Estimate):
         Raises:
             InvalidInput: the release has no such group.
         """
-        if self.groups is None:
-            raise InvalidInput("the release has no groups: fit it with --by COLUMN")
-        group = self.groups[name]
+        group = self._group(name)
         assert isinstance(group, QuantileGroup)  # as the run made it
         errors = {"quantiles": {source: part.tolist() for source, part in group.described.errors.items()}}
         return replace(self, groups=None, described=group.described, standard_errors=errors)
 
-    def told_of_groups(self) -> dict[str, list[Number | None]]:
+    def main_numbers_by_group(self) -> dict[str, list[Number | None]]:
         """Return a few numbers of each group, the same of all, by its name; None where it has too few rows for one.
 
         These are the middle quantile of each column, and the first shares of columns that are counted.
@@ -200,12 +198,9 @@ class QuantilesEstimate(Estimate):
         middle = min(self.at, key=lambda rank: abs(rank - 0.5), default=0.5)
         shares = [n.place for n in self.described.numbers() if n.column in self.unranked and n.level != MISSING]
         places = [("quantile", name, None, middle, None) for name in self.ranked] + shares[:_MOST_SHARES]
-        of = (
-            {group.name: {n.place: n for n in group.numbers(self.columns)} for group in self.groups.each}
-            if self.groups
-            else {}
-        )
-        return {name: [numbers.get(place) for place in places] for name, numbers in of.items()}
+        groups = self.groups.each if self.groups else ()
+        numbers = {group.name: {n.place: n for n in group.numbers(self.columns)} for group in groups}
+        return {name: [known.get(place) for place in places] for name, known in numbers.items()}
 
     def shape_of(self, part: str) -> tuple[int, ...]:
         """Return the shape of the quantiles: columns that are ranked, then ranks."""

@@ -54,6 +54,17 @@ def test_deciles_are_released_and_read_back(fit, folder, balance):
     assert balance()["spent"] == spent
 
 
+def test_shares_alone_are_shown_by_level(fit, folder):
+    """A column of texts has no ranks: each level with its share and its interval."""
+    for name, n in (("private", N), ("public", 100)):
+        texts = np.random.default_rng(n).choice(["north", "south"], n, p=[0.7, 0.3])
+        pd.DataFrame({"region": texts}).to_parquet(folder / f"{name}.parquet")
+    shown = fit("quantiles", shares="region")
+    assert shown.code == 0, shown.err
+    assert re.search(r"region │ north +│ +(68|69|70|71|72)\.\d+% │", shown.out)
+    assert "released quantiles" not in shown.out
+
+
 def test_a_description_leaves_out_ranks_that_drown(fit, folder):
     """Nine ranks if there are rows for them; else those that noise does not drown, which it says."""
     assert fit("describe").code == 0

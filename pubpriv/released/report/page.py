@@ -280,14 +280,14 @@ def _groups(estimate: Estimate) -> dict[str, Any] | None:
 
 def _group_quantiles(estimate: QuantilesEstimate, groups: Groups) -> dict[str, Any]:
     """Groups of a release of quantiles: the middle quantile of each column and some shares, with intervals."""
-    told = estimate.told_of_groups()
-    columns = [[n for n in column if n is not None] for column in zip(*told.values(), strict=True)]
+    numbers = estimate.main_numbers_by_group()
+    columns = [[n for n in column if n is not None] for column in zip(*numbers.values(), strict=True)]
     heads = ["group", "rows", *(label(column[0]) if column else "" for column in columns)]
     rows = [
         [
             group.name,
             f"{group.rows[0]:,.0f} ± {Z95 * group.rows[1]:.1g}",
-            *("" if n is None else words.with_interval(n) for n in told[group.name]),
+            *("" if n is None else words.with_interval(n) for n in numbers[group.name]),
         ]
         for group in groups.each
     ]
