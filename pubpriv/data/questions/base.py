@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -197,6 +197,16 @@ class Around:
     def noise(self) -> Values:
         """Return standard deviations in the inner question's own units."""
         return self.inner.noise()
+
+
+class Delegating(Around):
+    """Base class of a question that also shows the attributes of the inner one: frames, radii, edges."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the inner question."""
+        if name == "inner" or name.startswith("_"):  # not there yet during unpickling
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
 
 class InGrains(Around):

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -11,14 +10,14 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.images import MOST_SHARES
 from pubpriv.data.questions._moments import LiftedGram, Moments
-from pubpriv.data.questions.base import InGrains, Totals
+from pubpriv.data.questions.base import Delegating, InGrains, Totals
 from pubpriv.data.regions import Cells, View
 from pubpriv.errors import InvalidInput
 
 
 @public_value
 @dataclass(frozen=True)
-class InShares(InGrains):
+class InShares(Delegating, InGrains):
     """Another question, in which each record adds to all components, in shares by how likely it is to be of each.
 
     The partition of the inner question is `Cells`, or shells about cells of which all but the innermost are shared. A
@@ -63,12 +62,6 @@ class InShares(InGrains):
             raise InvalidInput("shares are of whole components: all shells but the innermost are shared")
         if len(self.inner.frames) != self._cells.n_regions:
             raise InvalidInput("shares are of components, each with a frame")
-
-    def __getattr__(self, name: str) -> Any:
-        """Return attributes of the inner question: partition, frames, radii, noise scales."""
-        if name in ("inner", "grain") or name.startswith("_"):  # not there yet during unpickling
-            raise AttributeError(name)
-        return getattr(self.inner, name)
 
     @property
     def _cells(self) -> Cells:

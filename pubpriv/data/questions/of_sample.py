@@ -14,7 +14,7 @@ from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
-from pubpriv.data.questions.base import Around, Totals
+from pubpriv.data.questions.base import Delegating, Totals
 from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import View
@@ -24,7 +24,7 @@ from pubpriv.errors import InvalidInput
 
 @public_value
 @dataclass(frozen=True)
-class OfSample(Around):
+class OfSample(Delegating):
     """Another question, asked of one record in `every`: those that a fixed hash of their own cells chooses.
 
     Sensitivity (replace-one): let m be the map of a record to itself if the hash chooses it, and else to a record of
@@ -57,12 +57,6 @@ class OfSample(Around):
         partitions = getattr(self.inner, "partitions", (getattr(self.inner, "partition", None),))
         if any(isinstance(partition, ColumnCells) for partition in partitions):
             raise InvalidInput("ColumnCells count missing cells, which those that are not in a sample would be")
-
-    def __getattr__(self, name: str) -> Any:
-        """Return attributes of the inner question: frame, frames, radii."""
-        if name in ("inner", "every") or name.startswith("_"):  # not there yet during unpickling
-            raise AttributeError(name)
-        return getattr(self.inner, name)
 
     @property
     def squared_distance(self) -> Fraction:

@@ -14,7 +14,7 @@ from pubpriv.data._checks import flag, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions._counts import JointCounts
-from pubpriv.data.questions.base import Around, Draw, Part, Question, Scale, Totals, Values, root_up
+from pubpriv.data.questions.base import Delegating, Draw, Part, Question, Scale, Totals, Values, root_up
 from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import BY_REGION, UNDER_RADIAL
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes, of_one_row
@@ -29,7 +29,7 @@ GAUSSIAN, RADIAL = "gaussian", "radial"
 
 @public_value
 @dataclass(frozen=True)
-class Radial(Around):
+class Radial(Delegating):
     """The inner question with radial noise (`privacy._radial`) of the same scales s_k, instead of Gaussian noise.
 
     z has the density proportional to exp(-|(z_k / s_k)_k|), and an answer is the exact totals plus round(z). Write D
@@ -69,12 +69,6 @@ class Radial(Around):
             kind("the question under radial noise by region", _of_record(self.inner), *BY_REGION)
         if self.by_region and not _alike(self.inner):
             raise InvalidInput("radial noise by region needs frames of one dimension, one for each region")
-
-    def __getattr__(self, name: str) -> Any:
-        """Return attributes of the inner question: frames, radii, edges."""
-        if name == "inner" or name.startswith("_"):  # not there yet during unpickling
-            raise AttributeError(name)
-        return getattr(self.inner, name)
 
     @property
     def blocks(self) -> int:
