@@ -124,9 +124,17 @@ def log_density(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray,
     """Return log p(x) of each row (n, d) under a mixture in arrays (k,), (k, d) and (k, d, d)."""
     from scipy.special import logsumexp
 
-    joint = np.empty((len(rows), len(weights)))
+    joint = joint_log_density(weights, means, covariances, rows)
+    return np.asarray(logsumexp(joint, axis=0) - rows.shape[1] / 2 * np.log(2 * np.pi))
+
+
+def joint_log_density(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return log p(x, component) of each component and row, (k, n), but for a constant; see `log_density`."""
+    from scipy.linalg import solve_triangular
+
+    joint = np.empty((len(weights), len(rows)))
     for j, (weight, mean, covariance) in enumerate(zip(weights, means, covariances, strict=True)):
         root = np.linalg.cholesky(covariance)
-        z = np.linalg.solve(root, (rows - mean).T)
-        joint[:, j] = np.log(weight) - np.log(np.diag(root)).sum() - (z * z).sum(axis=0) / 2
-    return np.asarray(logsumexp(joint, axis=1) - rows.shape[1] / 2 * np.log(2 * np.pi))
+        z = solve_triangular(root, (rows - mean).T, lower=True, check_finite=False)
+        joint[j] = np.log(weight) - np.log(np.diag(root)).sum() - np.einsum("ij,ij->j", z, z) / 2
+    return joint

@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.regions import Cells, divided
-from pubpriv.released.law import Mixture
+from pubpriv.released.law import Mixture, joint_log_density
 
 _DRAWN, _CELLS = (20_000, 50_000), 2_000_000
 """Least and largest number of rows drawn from a model; between them, as many as have so many cells in all frames."""
@@ -213,12 +213,8 @@ def overlapping(mixture: Mixture) -> bool:
 
 def responsibilities(model: Mixture, rows: np.ndarray) -> np.ndarray:
     """Compute the probability of each component of a model given each row (m, d): (k, m)."""
-    scores = []
-    for weight, mean, covariance in zip(*model.arrays, strict=True):
-        root = np.linalg.cholesky(covariance)
-        z = solve_triangular(root, (rows - mean).T, lower=True)
-        scores.append(np.log(weight) - np.log(np.diag(root)).sum() - np.einsum("ij,ij->j", z, z) / 2)
-    parts = np.exp(np.array(scores) - np.max(scores, axis=0))
+    joint = joint_log_density(*model.arrays, rows)
+    parts = np.exp(joint - joint.max(axis=0))
     return np.asarray(parts / parts.sum(axis=0))
 
 
