@@ -150,10 +150,10 @@ def _with_shares(known: Known, settings: Any, estimator: Estimator) -> Known:
         return known
     from pubpriv.data.public_categories import counted_columns
     from pubpriv.estimators.jobs import check_public_file
-    from pubpriv.estimators.old_releases import columns_of_release, is_release
+    from pubpriv.estimators.old_releases import columns_of_release, stands_for_rows
 
     check_public_file(known.public, known.ledger, known.private)
-    named = columns_of_release if estimator.by_column and is_release(known.public) else counted_columns
+    named = columns_of_release if stands_for_rows(known.public, estimator.by_column) else counted_columns
     return replace(known, columns=named(known.public, known.columns, shares))
 
 
@@ -161,7 +161,7 @@ def _public(known: Known, rows: int | None, dims: int | None, estimator: Estimat
     """Open the public table, or return its size."""
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
-    from pubpriv.estimators.old_releases import is_release, rows_of_release
+    from pubpriv.estimators.old_releases import rows_of_release, stands_for_rows
     from pubpriv.estimators.planning import Size
     from pubpriv.estimators.public_rows import usable
 
@@ -174,7 +174,7 @@ def _public(known: Known, rows: int | None, dims: int | None, estimator: Estimat
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(known.public, known.ledger, known.private)
-    if estimator.by_column and is_release(known.public):
+    if stands_for_rows(known.public, estimator.by_column):
         return rows_of_release(known.public, known.columns)
     return usable(PublicTable.open(known.public, known.columns), estimator.one_law)
 

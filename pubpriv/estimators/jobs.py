@@ -20,7 +20,7 @@ from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
 from pubpriv.estimators.groups.plan import parts_of
-from pubpriv.estimators.old_releases import columns_of_release, is_release, rows_of_release
+from pubpriv.estimators.old_releases import columns_of_release, rows_of_release, stands_for_rows
 from pubpriv.estimators.public_rows import check_public, usable
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
@@ -305,7 +305,7 @@ def _with_shares(job: Job, hashed: Callable[[str], str], runner: Runner) -> Job:
         return job
     if job.public is None:
         raise InvalidInput("levels that are counted are those of public rows: give some")
-    ingest = _ingest_old_levels if _is_old_release(job) else _ingest_levels
+    ingest = _ingest_old_levels if stands_for_rows(job.public, job.estimator.by_column) else _ingest_levels
     found: tuple[str, ...] = runner(ingest, Place(), job.public, hashed(job.public), job.columns, job.shares)
     return replace(job, columns=found)
 
@@ -385,7 +385,7 @@ def _public(
         if job.columns is None:
             raise InvalidInput("without public rows, name the columns: --columns A,B")
         return PublicTable.none(job.columns)
-    ingest = _ingest_old_release if _is_old_release(job) else _ingest_public
+    ingest = _ingest_old_release if stands_for_rows(job.public, job.estimator.by_column) else _ingest_public
     rows: PublicTable = runner(ingest, Place(), job.public, hashed(job.public), job.columns)
     if job.columns is None and {*ids} & {*rows.columns}:
         rows = rows.select([name for name in rows.columns if name not in ids])
@@ -449,10 +449,6 @@ def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> 
     """Read the public rows in `path`; `content` is the file's hash where results are kept, so that none is outdated."""
     del content
     return PublicTable.open(path, columns)
-
-
-def _is_old_release(job: Job) -> bool:
-    return job.estimator.by_column and is_release(job.public)
 
 
 @step(title="ingest old release")

@@ -24,6 +24,11 @@ def is_release(source: Any) -> bool:
     return isinstance(source, QuantilesEstimate) or str(source).endswith(".json")
 
 
+def stands_for_rows(source: Any, by_column: bool) -> bool:
+    """Return whether an old release is given to an estimator that treats columns one by one, and so may take it."""
+    return by_column and is_release(source)
+
+
 def release_in(source: Any) -> QuantilesEstimate:
     """Return the release that is given, or in a model file.
 
