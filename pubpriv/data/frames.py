@@ -204,8 +204,8 @@ def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarra
     """
     z *= grid_scale(z.shape[0], radius)
     beyond = norms > radius * radius
-    if beyond.any():
-        z[:, beyond] *= radius / np.sqrt(norms[beyond])
+    if beyond.any():  # factors of 1 change no bit, and multiplying every column is faster than picking some
+        z *= np.where(beyond, radius / np.sqrt(norms), 1.0)
     q = np.rint(z, out=z)
     keep = (np.einsum("ij,ij->j", q, q) <= float(GRID * GRID)) & np.isfinite(norms)
     if not keep.all():

@@ -7,6 +7,7 @@ clustered, are sampled like shuffled ones; and not on a secret, since the sample
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -14,24 +15,32 @@ from pubpriv.data._of_chunk import OfChunk
 from pubpriv.data.confined import Confined
 from pubpriv.data.pieces import longest_block
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-"""The golden ratio in 64 bits, as in the finalizer of SplitMix64 (Steele, Lea and Flood 2014), which spreads bits."""
+_ODD, _FIRST, _SECOND = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+"""Constants of SplitMix64 (Steele, Lea and Flood 2014): the golden ratio in 64 bits, and factors that spread bits."""
 
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_HALF = np.uint64(32)
 
 
 def sampled(records: np.ndarray, every: int) -> np.ndarray:
     """Return which records (d, length) are in the sample of one in `every`, (length,).
 
-    Equal records are in it together, and zeros of both signs are equal.
+    Equal records are in it together, and zeros of both signs are equal. The hash is a sum of products with one odd
+    number for each column, as integers modulo 2^64, whose bits are then spread.
     """
-    state = np.zeros(records.shape[1], dtype=np.uint64)
-    for row in records:
-        state = _spread(state + _ODD + (row + 0.0).view(np.uint64))
-    return np.asarray(state % np.uint64(every) == 0)
+    bits = (records + 0.0).view(np.uint64)
+    bits ^= bits >> _HALF  # numbers with few digits have zeros in their lower half, and a product has them too
+    bits *= _multipliers(len(records))[:, None]
+    return np.asarray(_spread(bits.sum(axis=0)) % np.uint64(every) == 0)
+
+
+@cache
+def _multipliers(count: int) -> np.ndarray:
+    """Odd numbers of 64 bits, the first ones of SplitMix64."""
+    return np.asarray(_spread(np.arange(1, count + 1, dtype=np.uint64) * _ODD) | np.uint64(1))
 
 
 def _spread(state: np.ndarray) -> np.ndarray:
+    """Mix all bits of each number, the finalizer of SplitMix64."""
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
     return np.asarray(state ^ (state >> np.uint64(31)))
