@@ -14,8 +14,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from pubpriv.common.lake_names import location_of
-from pubpriv.common.tables import is_url
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import to_json
@@ -317,7 +315,7 @@ class Curator(Confined):
         """Announce questions that are likely to follow, so that their noise is drawn meanwhile."""
         expect_draws(self._noise, (draw for question in questions for draw in draws_of(self._as_asked(question))))
 
-    def foresee(self, *questions: Question, far: Sequence[Question] = ()) -> None:
+    def foresee(self, *questions: Question) -> None:
         """Announce questions that are likely to follow the next one, so that one pass over the rows sums them, too.
 
         Their totals stay inside the door until `release` asks for them, charges them and draws their noise, as it
@@ -327,10 +325,8 @@ class Curator(Confined):
         Args:
             questions: as they will be asked, except for the rank of a `Bisection`, which may be another. They replace
                 those foreseen before. One that is not asked after all costs the pass some time.
-            far: further ones, of which some are not asked, for rows in a store: there a pass costs more than sums do.
         """
-        in_store = is_url(location_of(getattr(self._table, "uri", "")))
-        self._looks.foresee([self._as_asked(question) for question in (*questions, *(far if in_store else ()))])
+        self._looks.foresee([self._as_asked(question) for question in questions])
 
     @property
     def passes(self) -> int:

@@ -5,7 +5,6 @@ import traceback
 from dataclasses import replace
 from fractions import Fraction
 from threading import current_thread
-from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -650,24 +649,6 @@ def test_what_was_foreseen_is_answered_as_without(monkeypatch):
     (apart, two), (shared, one) = answers(), answers(MEDIAN)
     assert (two, one) == (2, 1)
     assert shared == apart
-
-
-def test_what_is_foreseen_for_rows_in_a_store_is_summed_there_alone(ledger):
-    """Where a pass is a download; the table lies in the memory of this process, under a URL."""
-    import fsspec
-
-    name = f"memory://{uuid4().hex}.parquet"
-    with fsspec.open(name, "wb") as file:
-        pq.write_table(pa.table({"a": np.arange(50.0)}), file)
-    ledger.register("far", budget=pp.ZeroConcentratedDP(9.0))
-    stored = pp.Curator(pp.PrivateTable.open(name, ["a"]), ledger, "far", HALF)
-    local = pp.Curator.simulation(np.arange(50.0)[:, None], HALF, seed=1)
-    for curator, passes in ((stored, 1), (local, 2)):
-        curator.foresee(far=[MEDIAN])
-        curator.release(COUNTS, "counts")
-        curator.release(MEDIAN, "median")
-        assert curator.passes == passes
-        curator.close()
 
 
 def test_nothing_is_paid_for_what_is_only_foreseen(table, ledger):

@@ -190,7 +190,7 @@ def climb(
         for before in rungs[:number]
         if rung.rank is not None
     ]
-    run.curator.foresee(*scores, *ranks[:1], far=ranks[1:])
+    run.curator.foresee(*scores, *ranks)
     for rung in rungs:
         k, best = rung.components, best_of(scored)
         own = _score(run, scaling, (models[k], apart), n, groups.steps, rung.score, f"({k} components)")

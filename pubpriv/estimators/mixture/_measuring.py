@@ -126,7 +126,7 @@ def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> tuple[Round
         for before in refined[:number]
     ]
     follows = [round_question(scene, each.mixture, plan.rounds[0]) for each in refined]
-    run.curator.foresee(*scores, far=follows)
+    run.curator.foresee(*scores, *follows)
     best, floors, picks = refined[0], starts[0].floors, []
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
         # compare with the best so far: against a failed start, all scores of the others are clipped
