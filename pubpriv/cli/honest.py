@@ -121,12 +121,13 @@ def verdicts(
     workers: WorkersOption = 2,
     budget: EachBudgetOption = "zcdp:0.5",
     of: Annotated[str, typer.Option(help="tables, laws, or both.")] = "tables,laws",
+    estimator: Annotated[str, typer.Option(help="mean, gaussian, mixture (of tables only).")] = "mean,gaussian",
     as_json: JsonOption = False,
 ) -> None:
     """Measure how often numbers are doubtful or wide, and how often these are wrong, beside good ones."""
     from benchmarks.verdicts import bench
 
-    found = bench(runs, first_seed, workers, budget, of)
+    found = bench(runs, first_seed, workers, budget, of, estimator)
     if not as_json:
         tell_rows("shares of runs and numbers by verdict, and of numbers outside 95%", _VERDICTS, found["rows"])
         tell_rows("each table and law", _EACH, found["each"])

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import pubpriv as pp
 from benchmarks.library_tables import bundled
+from benchmarks.local_fit import LocalFit
 from benchmarks.verdicts import Task, _blocks, _measured, _summary, bench
 from pubpriv.errors import InvalidInput
 
@@ -56,6 +58,23 @@ def test_bounds_are_held_against_tables():
     assert not _summary([*telling, run(number("doubtful", 9.0))], "mean", "tables")["met"]
 
 
+def test_a_mixture_is_judged_by_what_em_makes_of_it():
+    """EM over the same rows stays where a good release lies, and goes where it does not."""
+    generator = np.random.default_rng(4)
+    rows = generator.normal(size=(4_000, 2)) + 9 * (np.arange(4_000) % 2)[:, None]
+    estimate = pp.estimate_mixture(rows[:40], pp.Curator.simulation(rows, "zcdp:0.5", seed=4), n_components=2)
+    fit, numbers = LocalFit(estimate, rows), [each for each in estimate.numbers() if each.component]
+    assert all(abs(number.value - fit.value(number)) < 4 * number.error for number in numbers)
+    off = LocalFit(estimate, rows + 3)
+    means = [number for number in numbers if number.quantity == "mean"]
+    assert all(off.value(number) - number.value == pytest.approx(3, abs=0.3) for number in means)
+
+
+def test_mixtures_are_judged_on_tables_only():
+    with pytest.raises(InvalidInput, match="--of tables"):
+        bench(estimator="mixture")
+
+
 def test_other_rows_are_refused():
-    with pytest.raises(InvalidInput, match="tables or laws, not of 'figures'"):
+    with pytest.raises(InvalidInput, match="tables or laws, not 'figures'"):
         bench(1, of="figures")
