@@ -28,7 +28,7 @@ def _answer(text: str) -> Any:
 def init(
     dataset: Annotated[str | None, _answer("Name of the dataset in the ledger.")] = None,
     private: Annotated[
-        str | None, _answer("Private table, Parquet, CSV or Feather: a file, a folder or a glob.")
+        str | None, _answer("Private table, Parquet, CSV, Feather, SPSS, Stata or SAS: a file, a folder or a glob.")
     ] = None,
     public: Annotated[str | None, _answer("Public rows of the same kind, in any of these formats.")] = None,
     columns: ColumnsOption = None,
@@ -64,7 +64,9 @@ def init(
     if file.exists():
         raise InvalidInput(f"{file} exists: choose another --out, or delete it")
     url = ledger_url(ledger)
-    private = canonical(_ask(private, "--private", "Private table (Parquet, CSV or Feather; file, folder or glob)"))
+    private = canonical(
+        _ask(private, "--private", "Private table (Parquet, CSV, Feather, SPSS, Stata or SAS; file, folder or glob)")
+    )
     public = canonical(_ask(public, "--public", "Public rows of the same kind"))
     names = split_columns(_ask(columns, "--columns", "Columns to use", join_columns(_shared(private, public, url))))
     data = {

@@ -40,6 +40,9 @@ _KINDS = {
     "Parquet": (".parquet", ".pq"),
     "CSV": (".csv", *(f".csv{end}" for end in _COMPRESSED)),
     "Feather": (".feather", ".arrow", ".ipc"),
+    "SPSS": (".sav", ".zsav"),
+    "Stata": (".dta",),
+    "SAS": (".sas7bdat", ".xpt"),
 }
 """Endings of file names for each kind of table."""
 
@@ -48,10 +51,7 @@ _OTHERS = (
     (("tsv", "tab"), "text with tabs between its cells: write commas, and let its name end with .csv"),
     (("txt", "dat", "psv"), "text: if commas separate its cells, let its name end with .csv; else write it so"),
     (("json", "jsonl", "ndjson", "xml", "yaml", "yml"), "text of another kind: write it as Parquet or CSV"),
-    (
-        ("sav", "por", "dta", "sas7bdat", "xpt", "rds", "rdata", "mat"),
-        "of statistics software: export it as CSV",
-    ),
+    (("por", "rds", "rdata", "mat"), "of statistics software: export it as CSV"),
     (("orc", "avro", "h5", "hdf5", "pkl", "pickle", "npy", "npz"), "of another format: write it as Parquet"),
     (("db", "sqlite", "sqlite3", "duckdb", "mdb", "accdb"), "a database: export the table as Parquet or CSV"),
     (
@@ -223,7 +223,7 @@ def of_one_kind(files: Sequence[str], name: str) -> None:
     """
     kinds = sorted({kind_of(file) for file in files})
     if not kinds:
-        raise InvalidInput(f"no Parquet, CSV or Feather file under {name}: the names of such files end with {ENDS}")
+        raise InvalidInput(f"no table under {name}: the names of files that are read end with {ENDS}")
     if len(kinds) > 1 and not all(file.lower().endswith(_ENDS) for file in files):
         raise InvalidInput(
             f"some files under {name} have names that end with none of {ENDS}: let them end as their kind does, or "

@@ -127,8 +127,8 @@ def _columns_of(source: Any, columns: Sequence[str | Column] | None) -> list[_Pu
         given = type(source).__name__
         lazy = ": collect() it first" if given == "LazyFrame" else ""
         raise InvalidInput(
-            "public rows must be a numeric (m, d) array, a DataFrame, or a Parquet, CSV or Feather file; this is a "
-            f"{given}{lazy}"
+            "public rows must be a numeric (m, d) array, a DataFrame, or a file of Parquet, CSV, Feather, SPSS, Stata "
+            f"or SAS; this is a {given}{lazy}"
         )
     names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(sources_of(parse_columns(columns)))
     if len(names) != rows.shape[1]:

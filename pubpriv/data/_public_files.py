@@ -2,9 +2,11 @@
 
 import warnings
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 from pubpriv.common.tables import advice_on, is_called_a_table, is_url, kind_of, left_out_in_words
+from pubpriv.data.formats import OF_STATISTICS, read_whole
 from pubpriv.data.formats.parquet import read_all
 from pubpriv.data.stores import public_listing, read_public
 from pubpriv.errors import FilesNotRead, InvalidInput, PubPrivError, Unavailable
@@ -83,7 +85,7 @@ def check_content(file: PublicFile) -> None:
         raise InvalidInput(f"the public table {file.name} is no {file.kind} file, as its name says, but {what}")
 
 
-def unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather") -> InvalidInput:
+def unreadable(name: str, error: Exception, kind: str = "a table") -> InvalidInput:
     """Return the error for a file that is no table of its kind."""
     if not is_called_a_table(name) and not is_url(name) and advice_on(name):
         return InvalidInput(f"the public table {name} cannot be read as a table{advice_on(name)}")
@@ -92,7 +94,7 @@ def unreadable(name: str, error: Exception, kind: str = "Parquet, CSV or Feather
 
 
 def read_arrow(file: PublicFile) -> Any:
-    """Read a Parquet or Feather file, in this thread.
+    """Read a file with typed columns, of any kind but CSV, in this thread.
 
     A thread of Arrow's may release the bytes, which belong to Python, only when the process ends, and so abort it: on
     a busy machine a process that had finished its work once ended by SIGABRT.
@@ -102,4 +104,6 @@ def read_arrow(file: PublicFile) -> Any:
     if file.kind == "Feather":
         content = pa.BufferReader(file.content)
         return pa.ipc.open_file(content, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
+    if file.kind in OF_STATISTICS:
+        return read_whole(file.name, BytesIO(file.content))
     return read_all(file.content)

@@ -233,6 +233,9 @@ def footers(
 _DAMAGED = {
     "Parquet": "{where} is not a Parquet table, or its footer is damaged",
     "Feather": "{where} is not a Feather table, in the second version of that format, or its footer is damaged",
+    "SPSS": "{where} is not an SPSS file, or it is damaged",
+    "Stata": "{where} is not a Stata file, or it is damaged",
+    "SAS": "{where} is not a SAS file, a data set or a transport file by its name, or it is damaged",
     "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8; or "
     "it is damaged, or not compressed as its name says",
 }

@@ -107,9 +107,10 @@ class PrivateTable:
         """Open a private table; reads the schema and the row counts, and nothing else.
 
         Args:
-            source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
-                URI. Or a version of a table with a log, `delta:FOLDER@VERSION` or `iceberg:FOLDER@VERSION` (the extra
-                `lake`); `delta:FOLDER` is its newest version, and a run goes on with the version that it began with.
+            source: file of Parquet, CSV, Feather, SPSS, Stata or SAS, folder of files of one kind, or glob; a local
+                path or an object-store URI. Or a version of a table with a log, `delta:FOLDER@VERSION` or
+                `iceberg:FOLDER@VERSION` (the extra `lake`); `delta:FOLDER` is its newest version, and a run goes on
+                with the version that it began with.
                 Or a table in memory: a DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of
                 DuckDB.
             columns: names or expressions; a name in backticks or double quotes is never an expression. Integers, floats

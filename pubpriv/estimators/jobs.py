@@ -53,7 +53,7 @@ class Job:
 
     Attributes:
         estimator: the estimator to run.
-        private: private table: Parquet, CSV or Feather; a file, folder or glob.
+        private: private table: Parquet, CSV, Feather, SPSS, Stata or SAS; a file, folder or glob.
         public: public table; None if the method works without.
         columns: columns or expressions; None: the numeric columns of the public table.
         budget: allotment of the run, as text.
