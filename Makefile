@@ -25,7 +25,7 @@ endif
 		$(BIN)/pip install --quiet --disable-pip-version-check $(REQUIREMENTS)
 	@touch $(STAMP)
 
-demo: install  ## the main job on real data: a released mixture and its ledger, under demo-output/
+demo: install  ## medians of real data, released, and their ledger, under demo-output/
 	$(BIN)/pubpriv demo
 
 test: install  ## the fast suite, on up to four processors

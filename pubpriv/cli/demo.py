@@ -1,4 +1,4 @@
-"""`pubpriv demo`: the main job on open data, from two tables to a released model and a ledger."""
+"""`pubpriv demo`: open data, from two tables to released numbers and a ledger."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from pubpriv.cli.fit import admit, run
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pubpriv.deployments.comparison import Comparison
+    from pubpriv.released.kinds import MixtureEstimate
 
 _OUTPUT = Path("demo-output")
 _RELEASE_ID = "demo"
@@ -36,9 +36,8 @@ class _Example:
         person: id columns, if all rows of a person are protected together.
         columns: columns of the tables.
         budget: budget of the run.
-        components: k.
-        private, public, held_out: tables.
-        open: why non-private numbers may be shown.
+        private, public: tables.
+        compared: what a mixture is compared with, outside of any privacy; None: this is no mixture.
     """
 
     dataset: str
@@ -47,9 +46,22 @@ class _Example:
     person: tuple[str, ...]
     columns: tuple[str, ...]
     budget: str
-    components: int
     private: Any
     public: Any
+    compared: "_Compared | None" = None
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What a mixture is compared with.
+
+    Attributes:
+        components: k.
+        held_out: rows that are neither private nor public.
+        open: why non-private numbers may be shown.
+    """
+
+    components: int
     held_out: Any
     open: str
 
@@ -62,8 +74,11 @@ def demo(
             show_default="all-years",
         ),
     ] = None,
+    mixture: Annotated[
+        bool, typer.Option("--mixture", help="A mixture of these people's groups instead, which ends flagged.")
+    ] = False,
     separated: Annotated[
-        bool, typer.Option("--separated", help="Made-up machines instead, in states that lie far apart.")
+        bool, typer.Option("--separated", help="A mixture of made-up machines, in states that lie far apart.")
     ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Run without Prefect.")] = False,
     tables: Annotated[
@@ -71,21 +86,25 @@ def demo(
         typer.Option(metavar="FOLDER", help="Only write the tables there, as CSV files to try things out with."),
     ] = None,
 ) -> None:
-    """Release a mixture of the RAND Health Insurance Experiment at (4, 1e-6)-DP, under demo-output/.
+    """Release medians and other quantiles of the RAND Health Insurance Experiment at 0.25-zCDP, under demo-output/.
 
-    All years of a person are protected together. The groups of people overlap; those of --separated do not: there the
-    run asks for private principal components and partitions the table, and releases it under 0.5-zCDP. Run it twice:
-    the second time every answer is replayed from the ledger and nothing is spent.
+    They say how often people see a doctor in a year, and how ill they are; all years of a person are protected
+    together. Run it twice: the second time every answer is replayed from the ledger and nothing is spent.
+
+    --mixture releases groups of these people, at (4, 1e-6)-DP. They overlap, and no mixture of Gaussians fits them, so
+    its verdict is a warning. The groups of --separated do not: there the run asks for private principal components and
+    partitions the table, and releases it under 0.5-zCDP.
     """
     from pubpriv.data.tables import PrivateTable
-    from pubpriv.deployments.comparison import compare
-    from pubpriv.estimators import MIXTURE
+    from pubpriv.estimators import DESCRIBE, MIXTURE
     from pubpriv.estimators.jobs import Job
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.released.kinds import MixtureEstimate
     from pubpriv.released.tree import check_tree
 
+    if separated and mixture:
+        raise InvalidInput("--separated is a mixture of its own: leave out --mixture")
     if separated and (unit is not None or tables is not None):
         raise InvalidInput("--unit and --tables are of the people of the RAND experiment: leave them out here")
     if tables is not None:
@@ -93,7 +112,7 @@ def demo(
         return
     if not plain:
         need("prefect")
-    example = _machines() if separated else _people(unit)
+    example = _machines() if separated else _groups_of_people(unit) if mixture else _people(unit)
     check_tree(example.dataset, _RELEASE_ID)
     folder = _OUTPUT.resolve()
     folder.mkdir(exist_ok=True)
@@ -106,25 +125,26 @@ def demo(
         budget = parse_budget(example.budget)
         ledger.register(example.dataset, budget, table=table, unit=example.unit, person=example.person)
         before = ledger.balance(example.dataset).state.spent.main
-    rows = "private rows" if table.n_rows is None else f"{table.n_rows} private rows"
-    note(f"{rows}, {len(example.public)} public ones; unit: {example.unit}")
+    rows = "how many is private" if table.n_rows is None else f"{table.n_rows} rows"
+    note(f"the private table: {private.relative_to(Path.cwd())}, {rows}; unit: {example.unit}")
+    note(f"the public table: {public.relative_to(Path.cwd())}, {len(example.public)} rows")
     common = str(private), str(public), example.columns, example.budget, example.dataset, url, _RELEASE_ID
-    job = Job.of(MIXTURE, *common, n_components=example.components)
+    compared = example.compared
+    job = Job.of(DESCRIBE, *common) if compared is None else Job.of(MIXTURE, *common, n_components=compared.components)
     estimate = run(job, admit(job), flown=not plain)
-    assert isinstance(estimate, MixtureEstimate)
     model = folder / f"model-{example.title}.json"
     estimate.save(model)
     show(estimate)
-    if not estimate.converged:
-        note(_FLAGGED)
-    found = compare(estimate, example.public, example.private, example.held_out, _SEED)
-    _show_comparison(example, found)
+    if isinstance(estimate, MixtureEstimate):
+        _show_comparison(example, estimate)
     with Ledger.open(url) as ledger:
         balance, runs = ledger.balance(example.dataset), ledger.history(example.dataset)
     show_charges(example.dataset, runs)
     out(f"model: {model.relative_to(Path.cwd())}")
     _show_spent(balance.state.spent.main - before, balance.budget.currency)
     note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{_OUTPUT / 'ledger.db'}")
+    shown = f"{model.relative_to(Path.cwd())} --public {public.relative_to(Path.cwd())}"
+    note(f"make a page of it: pubpriv report {shown}")
 
 
 def _write_tables(folder: Path, unit: str | None) -> None:
@@ -138,29 +158,45 @@ def _show_spent(spent: int, currency: str) -> None:
     note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
 
 
-def _show_comparison(example: _Example, found: "Comparison") -> None:
-    out(f"mean held-out log-likelihood per row, in nats (shown because {example.open}):")
+def _show_comparison(example: _Example, estimate: "MixtureEstimate") -> None:
+    from pubpriv.deployments.comparison import compare
+
+    assert example.compared is not None
+    if not estimate.converged:
+        note(_FLAGGED)
+    found = compare(estimate, example.public, example.private, example.compared.held_out, _SEED)
+    out(f"mean held-out log-likelihood per row, in nats (shown because {example.compared.open}):")
     out(f"  public sample alone     {found.public_only:8.3f}")
     out(f"  released, private       {found.released:8.3f}")
     out(f"  non-private mixture     {found.non_private:8.3f}   gap closed: {found.gap_closed:.0%}")
 
 
 def _people(unit: str | None) -> _Example:
+    from pubpriv.deployments.randhie import ALL_YEARS, PERSON, UNITS, renamed, split
+
+    unit = unit or ALL_YEARS
+    parts = split(_SEED, unit)
+    person = (renamed(PERSON),) if unit == ALL_YEARS else ()
+    tables = (part.rename(columns=renamed).round(2) for part in (parts.private, parts.public))
+    title = f"patients-{unit}"
+    return _Example(title, title, UNITS[unit], person, ("visits", "diseases"), "zcdp:0.25", *tables)
+
+
+def _groups_of_people(unit: str | None) -> _Example:
     from pubpriv.deployments.randhie import ALL_YEARS, BUDGET, COLUMNS, COMPONENTS, PERSON, UNITS, split
 
     unit = unit or ALL_YEARS
     parts = split(_SEED, unit)
-    tables = parts.private, parts.public, parts.held_out
     person = (PERSON,) if unit == ALL_YEARS else ()
-    about = f"rand-hie-{unit}", unit, UNITS[unit], person
-    return _Example(*about, COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open")
+    about = f"rand-hie-{unit}", unit, UNITS[unit], person, COLUMNS, BUDGET
+    compared = _Compared(COMPONENTS, parts.held_out, "this data set is open")
+    return _Example(*about, parts.private, parts.public, compared)
 
 
 def _machines() -> _Example:
     from pubpriv.deployments.examples import STATES, machines
 
     parts = machines()
-    columns, tables = tuple(parts.private.columns), (parts.private, parts.public, parts.held_out)
-    unit, budget = "one minute of one machine", "zcdp:0.5"
-    about = "machines", "machines", unit, ()
-    return _Example(*about, columns, budget, len(STATES), *tables, "this data set is made up")
+    about = "machines", "machines", "one minute of one machine", (), tuple(parts.private.columns), "zcdp:0.5"
+    compared = _Compared(len(STATES), parts.held_out, "this data set is made up")
+    return _Example(*about, parts.private, parts.public, compared)

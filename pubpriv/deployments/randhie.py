@@ -26,6 +26,11 @@ _PLANS = {0: "family", 1: "individual"}
 """Names of columns in the tables, by their names in the data set."""
 
 
+def renamed(name: str) -> str:
+    """Return the name that a person reads of a column of the data set."""
+    return _RENAMED.get(name, name)
+
+
 @dataclass(frozen=True)
 class Split:
     """Public, private and held-out rows without persons in common: DataFrames with the table's columns."""

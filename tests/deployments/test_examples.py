@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import pubpriv as pp
-from pubpriv.cli.demo import _people, demo
+from pubpriv.cli.demo import _groups_of_people, demo
 from pubpriv.deployments.examples import EXAMPLES, STATES, machines, make
 from pubpriv.deployments.files import read
 from pubpriv.deployments.randhie import ALL_YEARS, write_tables
@@ -41,7 +41,7 @@ def test_the_people_have_all_their_years_and_whose_they_are(tmp_path, monkeypatc
     assert pp.PrivateTable.open(dataset.private, dataset.columns, person=dataset.person).n_rows is None
     assert not set(private["person"]) & set(public["person"])
     assert private["person"].value_counts().max() > 20
-    shown = _people(ALL_YEARS)
+    shown = _groups_of_people(ALL_YEARS)
     assert (shown.person, shown.unit) == (dataset.person, dataset.unit)
     assert shown.private.equals(private)
 
@@ -50,6 +50,8 @@ def test_the_demo_of_machines_has_no_choice_of_unit():
     """--unit is of the RAND tables; nothing is written before that is said."""
     with pytest.raises(InvalidInput, match="leave them out here"):
         demo(unit="person-year", separated=True)
+    with pytest.raises(InvalidInput, match="leave out --mixture"):
+        demo(separated=True, mixture=True)
 
 
 def test_tables_for_people_have_no_person_twice_and_replace_nothing(tmp_path):

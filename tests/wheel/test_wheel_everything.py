@@ -40,8 +40,9 @@ def test_modules_of_the_users_folder_come_first(everything):
 
 
 def test_the_demo_runs_without_prefect(everything):
-    """The RAND tables, without Prefect."""
-    assert "gap closed" in everything.run("demo", "--plain")
+    """The RAND tables, without Prefect: their quantiles are all good, and a mixture is flagged."""
+    assert "verdict: 2 of 2 columns are good" in everything.run("demo", "--plain")
+    assert "gap closed" in everything.run("demo", "--mixture", "--plain")
 
 
 def test_a_fit_gives_the_same_bits_plain_and_as_a_flow(everything):
