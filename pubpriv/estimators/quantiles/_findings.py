@@ -43,7 +43,10 @@ def findings_on(
         text = f"quantiles are given to the step of the public rows, {grain.step:.6g}"
         yield Finding("step", (name,), NOTE, text, {"step": grain.step})
     if any(_is_elsewhere(each, column, public) for each in found):
-        text = "the public rows are from elsewhere: their quantiles are not those of the private rows"
+        text = (
+            "the quantiles of the public rows are not those of the private rows, beyond chance: they are from "
+            "elsewhere, or there are several of each person. What is released does not rely on them"
+        )
         yield Finding("public-elsewhere", (name,), NOTE, text)
 
 

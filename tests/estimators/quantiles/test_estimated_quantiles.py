@@ -115,7 +115,7 @@ def test_missing_cells_of_one_column_move_no_other_and_are_told():
 
 def test_public_rows_from_elsewhere_are_told_and_followed():
     found = pp.estimate_quantiles(PUBLIC * [50.0, 1.0, 1.0], simulated())
-    assert any("income: the public rows are from elsewhere" in warning for warning in warnings_of(found))
+    assert any("income: the quantiles of the public rows are not" in warning for warning in warnings_of(found))
     assert not any("visits: the public rows are from" in warning for warning in warnings_of(found))
     assert np.abs(np.log(found.quantiles[0] / np.quantile(ROWS[:, 0], AT))).max() < 0.3
 
