@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pubpriv.deployments._parts import said
-from pubpriv.deployments.model import EXAMPLES, PATTERNS, Audit, Dataset
-from pubpriv.errors import InvalidInput
+from pubpriv.deployments.model import EXAMPLES, OTHER_NAMES, PATTERNS, SETTINGS, Audit, Dataset
+from pubpriv.errors import InvalidInput, nearest
 from pubpriv.flows.dataset_files import files_in, filled, read_yaml
 
 
@@ -75,7 +75,7 @@ def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
     fields = _fields(model, loc[:-1])
     text = error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        text = f"there is no such field; fields here are {', '.join(fields)}"
+        text = _unknown(str(loc[-1]), fields)
     elif error["type"] == "missing":
         text = "this field is missing"
     elif error["type"] == "string_pattern_mismatch":
@@ -86,6 +86,17 @@ def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
         text = said(error)
     line = _line(data, loc)
     return f"{file}" + (f", line {line}" if line else "") + (f": {where}" if where else "") + f": {text}"
+
+
+def _unknown(field: str, fields: Sequence[str]) -> str:
+    """Say where a field belongs that is none here."""
+    if field in OTHER_NAMES:
+        return f"there is no such field: {OTHER_NAMES[field]}"
+    if field in SETTINGS and "releases" in fields:
+        return f"there is no such field here: it is a setting of a release, settings: {{{field}: ...}}"
+    near = nearest(field, fields)
+    hint = f"did you mean {near!r}?" if near else f"fields here are {', '.join(fields)}"
+    return f"there is no such field; {hint}"
 
 
 def _fields(model: Any, loc: Iterable[int | str]) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
+from pubpriv.common.column_names import split_columns
 from pubpriv.deployments._parts import BLOCK, Notify, Part, Schedule, said, wrong_at
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
@@ -39,6 +40,18 @@ EXAMPLES = {
     "period": "month Europe/Berlin",
 }
 """Examples of fields, for messages about values of the wrong type."""
+
+OTHER_NAMES = {
+    "budget": "what all releases may spend together is the cap, and what one run may spend the allotment of a release",
+    "release": "its releases are a list, under releases",
+    "private_table": "the private table is private",
+    "public_table": "the public table is public",
+    "rows_of": "a table that grows has periods and per_period",
+}
+"""Where else a field of this name may be, for messages."""
+
+SETTINGS = frozenset(name for estimator in ESTIMATORS for name in form_of(estimator).model_fields) - _COMMON
+"""Names of settings of all estimators."""
 
 _ShortName = Annotated[str, Field(pattern=_SHORT_NAME)]
 _Variable = Annotated[str, Field(pattern=_VARIABLE)]
@@ -160,6 +173,12 @@ class Dataset(Part):
     description: str | None = None
 
     _forms: dict[str, Parameters] = PrivateAttr(default_factory=dict)
+
+    @field_validator("person", "columns", mode="before")
+    @classmethod
+    def _are_names(cls, names: Any) -> Any:
+        """Take one name, or some with commas between them, as a list of them."""
+        return split_columns(names) if isinstance(names, str) else names
 
     @field_validator("cap")
     @classmethod

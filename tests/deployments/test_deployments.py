@@ -141,8 +141,21 @@ BAD = {
         "unit:",
         "unitt:",
         2,
-        "unitt: there is no such field; fields here are dataset, unit, person, persons, no_line_breaks, another_table",
+        "unitt: there is no such field; did you mean 'unit'?",
     ),
+    "a field of nothing": (
+        "unit:",
+        "zebra: 1\nunit:",
+        2,
+        "zebra: there is no such field; fields here are dataset, unit",
+    ),
+    "the other word": (
+        "unit:",
+        "budget: zcdp:1\nunit:",
+        2,
+        "budget: there is no such field: what all releases may spend",
+    ),
+    "a setting too high up": ("unit:", "by: ward\nunit:", 2, "by: there is no such field here: it is a setting of a"),
     "unknown field inside": ("timezone:", "time_zone:", 11, "releases[0].schedule.time_zone: there is no such field"),
     "missing field": ("cap: zcdp:1\n", "", None, "cap: this field is missing"),
     "bad budget": ("zcdp:1\n", "zcdp:lots\n", 3, "cap: "),
@@ -173,7 +186,6 @@ BAD = {
         3,
         "a valid string; write for example zcdp:1.0",
     ),
-    "one column": ("releases:", "columns: age\nreleases:", 6, "write for example [age, log1p(cost)]"),
     "late and never late": ("settings:", "catchup: true\n    skip_if_later_than: 90\n    settings:", 7, "and not both"),
     "late by hand": (SCHEDULE, "catchup: true", 7, "a schedule"),
     "relative path": ("/data/private", "data/private", 4, "private: a path must begin with / or ~/, or be a URL"),
@@ -189,6 +201,12 @@ BAD = {
     "a field twice": ("unit: one patient", "unit: one patient\nunit: one visit", 3, "unit"),
     "a password": ("releases:", "ledger: postgresql://me:secret@host/db\nreleases:", 6, "ledger: write the name of an"),
 }
+
+
+def test_names_may_be_a_text(file):
+    """One name, or some with commas between them, as on the command line."""
+    dataset = read(file(f"{GOOD}person: nr\ncolumns: age, clip(cost, 0, 9)\n"))
+    assert (dataset.person, dataset.columns) == (("nr",), ("age", "clip(cost, 0, 9)"))
 
 
 @pytest.mark.parametrize("what", BAD)

@@ -208,3 +208,14 @@ def test_every_connection_writes_ahead_and_to_the_disk(ledger):
     with database.transaction(write=False) as one, database.transaction(write=False) as other:
         for connection in (one, other):
             assert {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in wanted} == wanted
+
+
+def test_a_table_that_was_opened_with_a_person_is_registered_with_it(ledger, tmp_path):
+    """Without being told again; told another one, the call is refused, and nothing is registered."""
+    pq.write_table(pa.table({"age": [1.0, 2.0], "nr": [1, 1], "id": [1, 2]}), tmp_path / "t.parquet")
+    table = PrivateTable.open(tmp_path / "t.parquet", ["age"], person="nr")
+    with pytest.raises(InvalidInput, match="opened with the person nr, and is registered with that of id"):
+        ledger.register("visits", "zcdp:1", table=table, person="id")
+    assert ledger.datasets() == []
+    ledger.register("visits", "zcdp:1", table=table)
+    assert ledger.person("visits").columns == ("nr",)

@@ -151,7 +151,7 @@ class Ledger:
             raise_: `budget` is a higher cap; needs `reason`.
             reason: recorded with a raised cap.
             person: id column or columns, if all rows of a person are protected together; this never changes. None:
-                each row by itself, or as registered.
+                those with which `table` was opened; else each row by itself, or as registered.
             persons: number of persons, if it may be public; nothing checks it. A table's own count is private, and
                 stays private if it is not given here.
             periods: terms of periods, if the table grows. None: as registered.
@@ -180,7 +180,13 @@ class Ledger:
             raise InvalidInput("a private table is declared opened: table=PrivateTable.open(PATH, COLUMNS)")
         if no_line_breaks and table is None:
             raise InvalidInput("--no-line-breaks says something of a private table: name it too, with its columns")
-        texts = (person,) if isinstance(person, str) else person
+        opened_with = tuple(getattr(table, "person", ()))
+        texts = ((person,) if isinstance(person, str) else tuple(person)) or opened_with
+        if opened_with and {*texts} != {*opened_with}:
+            raise InvalidInput(
+                f"the table was opened with the person {', '.join(opened_with)}, and is registered with that of "
+                f"{', '.join(texts)}: name the same columns"
+            )
         whose = PersonTerms.asked(tuple(name_of(text, "a column that says whose row it is") for text in texts), persons)
         terms = Terms(budget_of(budget), unit, whose, periods, raise_, reason)
         of_persons = whose is not None or self._protects_persons(dataset)
