@@ -54,6 +54,7 @@ check: install  ## ruff, mypy --strict on all that is shipped, import contracts
 
 docs: install  ## the documentation's site, under build/site; a broken link is an error
 	OPENBLAS_NUM_THREADS=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is there: open build/site/index.html"
 
 clean:  ## forget the environment and the demo
 	rm -rf .venv demo-output
