@@ -64,7 +64,7 @@ class Group:
         for quantity, values in self.parts.items():
             square = quantity != "weight" and values.shape != (len(columns),) * QUANTITIES[quantity]
             all_ = [values, *self.errors.get(quantity, {}).values()]
-            all_ += [self.alone[quantity]] * (quantity in self.alone)
+            all_ += [self.alone[quantity]] if quantity in self.alone else []
             if square or len(all_) < 3 or any(a.shape != values.shape or not np.isfinite(a).all() for a in all_):
                 yield f"the {quantity} of group {self.name} should be finite numbers, each with its errors"
 

@@ -9,6 +9,7 @@ from helpers.releases import gaussian_release, mean_release, mixture_release, qu
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
+from pubpriv.released.groups import Group, Groups
 from pubpriv.released.kinds import KINDS, GaussianEstimate, MeanEstimate, MixtureEstimate
 from pubpriv.released.law import Mixture
 from pubpriv.released.report.words import headline
@@ -160,3 +161,14 @@ def test_a_kind_that_nobody_knew_has_a_headline_of_its_own():
         "a mixture of 2 Gaussian components over 2 columns",
         "3 quantiles of 2 columns",
     ]
+
+
+def test_groups_of_an_older_file_are_whole():
+    """They do not say what sampling alone would leave of a group's numbers."""
+    estimate = gaussian_release()
+    errors = {
+        part: {source: np.asarray(values) for source, values in of.items()}
+        for part, of in estimate.standard_errors.items()
+    }
+    group = Group("north", (900.0, 4.0), estimate.parts(), errors, {"mean": 1.0, "covariance": 1.0})
+    replace(estimate, groups=Groups("region", (group,))).check_whole()
