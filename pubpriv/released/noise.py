@@ -66,26 +66,36 @@ class NoiseLaw:
 
     def sd_of_mean(self, weights: np.ndarray) -> float:
         """Compute the noise sd of a sum of means with these weights (d,)."""
-        inner = np.linalg.inv(np.array(self.frame)).T @ weights
-        variance = self.sd_mean**2 * float(inner @ inner)
-        if self.shells is not None:
-            variance += float(inner @ np.array(self.shells.mean) @ inner)
-        return (1 - self.pooled[0]) * sqrt(variance)
+        return sqrt(max(float(self.of_means(weights[None])[0, 0]), 0.0))
 
     def sd_of_covariance(self, weights: np.ndarray) -> float:
         """Compute the noise sd of the sum of weights_ij covariance_ij, for symmetric weights (d, d)."""
+        return sqrt(max(float(self.of_covariances(weights[None])[0, 0]), 0.0))
+
+    def of_means(self, weights: np.ndarray) -> np.ndarray:
+        """Compute the covariance (m, m) of the noise in m sums of means, with weights (m, d)."""
+        inner = weights @ np.linalg.inv(np.array(self.frame))
+        noise = self.sd_mean**2 * inner @ inner.T
+        if self.shells is not None:
+            noise = noise + inner @ np.array(self.shells.mean) @ inner.T
+        return np.asarray((1 - self.pooled[0]) ** 2 * noise)
+
+    def of_covariances(self, weights: np.ndarray) -> np.ndarray:
+        """Compute the covariance (m, m) of the noise in m sums of covariances, with symmetric weights (m, d, d)."""
         colour = np.array(self.stretch)[:, None] * np.linalg.inv(np.array(self.frame))
         inner = colour.T @ weights @ colour
-        even = float(np.trace(inner)) ** 2 / len(inner)
-        core = max(float((inner**2).sum()) - even, 0.0) / self.shape**2 + even / self.trace**2
-        variance = self.sd_moment**2 * core
+        traces = np.trace(inner, axis1=1, axis2=2)
+        even = np.outer(traces, traces) / len(colour)
+        core = (_products(inner) - even) / self.shape**2 + even / self.trace**2
+        noise = self.sd_moment**2 * core
         if self.shells is not None:
             axes = np.array(self.shells.axes)
-            turned = (axes @ inner @ axes.T) ** 2
-            along = np.diag(turned)
-            variance += float(np.array(self.shells.along) @ along + self.shells.across * (turned.sum() - along.sum()))
-        patterns = sum(float((weights * np.array(pattern)).sum()) ** 2 for pattern in self.patterns)
-        return sqrt((1 - self.pooled[1]) ** 2 * variance + patterns)
+            turned = axes @ inner @ axes.T
+            along = np.diagonal(turned, axis1=1, axis2=2)
+            noise = noise + (along * np.array(self.shells.along)) @ along.T
+            noise = noise + self.shells.across * (_products(turned) - along @ along.T)
+        patterns = np.array(self.patterns).reshape(-1, len(colour) ** 2) @ weights.reshape(len(weights), -1).T
+        return np.asarray((1 - self.pooled[1]) ** 2 * noise + patterns.T @ patterns)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a model file."""
@@ -126,6 +136,12 @@ class NoiseLaw:
             patterns=tuple(_matrix(pattern, d) for pattern in data["patterns"]),
             shells=None if shells is None else _shells_of(shells, d),
         )
+
+
+def _products(matrices: np.ndarray) -> np.ndarray:
+    """Compute the sums of products of entries (m, m) of each two of m matrices."""
+    flat = matrices.reshape(len(matrices), -1)
+    return np.asarray(flat @ flat.T)
 
 
 def _of_shells(shells: ShellNoise) -> dict[str, Any]:
