@@ -19,6 +19,7 @@ _HOMES = {
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
     "QuantilesEstimate": "pubpriv.released.quantiles",
+    "Regression": "pubpriv.released.regression.model",
     "ZeroConcentratedDP": "pubpriv.privacy.budgets",
     "estimate_gaussian": "pubpriv.estimators.gaussian.driver",
     "estimate_mean": "pubpriv.estimators.mean.driver",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
     from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.released.quantiles import QuantilesEstimate
+    from pubpriv.released.regression.model import Regression
 
 __all__ = [
     "ApproximateDP",
@@ -55,6 +57,7 @@ __all__ = [
     "PublicTable",
     "PureDP",
     "QuantilesEstimate",
+    "Regression",
     "ZeroConcentratedDP",
     "estimate_gaussian",
     "estimate_mean",

@@ -82,6 +82,7 @@ app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the d
 app.command("honest")(honest.honest)
 app.command("best-radius")(honest.best_radius)
 app.command("verdicts")(honest.verdicts)
+app.command("regression")(honest.regression)
 app.command("shift")(honest.shift)
 app.command("pure")(pure.pure)
 app.command("persons")(persons.persons)

@@ -30,6 +30,8 @@ _COMMANDS = {
     "report": ("pubpriv.cli.release:report", "Write a release as one HTML page."),
     "explain": ("pubpriv.cli.explain:explain", "Draw what a run asked, what it cost, what came out."),
     "compare": ("pubpriv.cli.release:compare", "Show what changed from one release to another."),
+    "regress": ("pubpriv.cli.regress:regress", "Regress a released column on others, for free."),
+    "pca": ("pubpriv.cli.regress:pca", "Compute principal components of a release, for free."),
     "sample": ("pubpriv.cli.release:sample", "Draw synthetic rows from a released model."),
     "deploy": ("pubpriv.cli.operate:deploy", "Register deployments on the Prefect server."),
     "status": ("pubpriv.cli.status:status", "Show the state of budgets, releases and runs."),

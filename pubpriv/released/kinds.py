@@ -3,7 +3,7 @@
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +16,9 @@ from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import counted
 from pubpriv.released.quantiles import QuantilesEstimate
+from pubpriv.released.regression.model import Regression
+from pubpriv.released.regression.principal import PrincipalComponents, principal_components
+from pubpriv.released.regression.regression import regress
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -88,6 +91,41 @@ class _LawEstimate(Estimate):
     def to_sklearn(self) -> "GaussianMixture":
         """Return a fitted `sklearn.mixture.GaussianMixture` with these parameters."""
         return self.law.to_sklearn(self.converged)
+
+    def regress(
+        self,
+        outcome: str,
+        on: Sequence[str] | None = None,
+        component: int | None = None,
+        group: str | None = None,
+    ) -> Regression:
+        """Regress a column on others, by least squares; see `pubpriv.released.regression.regress`. It costs nothing.
+
+        Args:
+            outcome: name of a column.
+            on: names of other columns; None: all others.
+            component: 1 to k: within this component of a mixture; None: over all rows.
+            group: within this group of rows; None: over all rows.
+
+        Raises:
+            InvalidInput: no such column, collinear columns, or noise that is too large for a regression on them.
+        """
+        return regress(self, outcome, on, component, group)
+
+    def principal_components(
+        self, columns: Sequence[str] | None = None, standardised: bool = True, group: str | None = None
+    ) -> PrincipalComponents:
+        """Compute principal components of columns, with the errors of their variances and loadings. It costs nothing.
+
+        Args:
+            columns: names; None: all.
+            standardised: of the correlation matrix; else of the covariance, where units matter.
+            group: within this group of rows; None: over all rows.
+
+        Raises:
+            InvalidInput: no such column.
+        """
+        return principal_components(self, columns, standardised, group)
 
     def _checked(self, rows: "ArrayLike") -> np.ndarray:
         """Convert rows (n, d) to floats, or refuse anything but a table of the model's columns."""

@@ -31,7 +31,7 @@ Z95 = 1.959964
 _Place = tuple[str, int | None, str | None, str | None]
 """Place of a number: quantity, component, column and other column."""
 
-_WIDE = 3.0
+WIDE = 3.0
 """A number is wide if its error is more than this many times the sampling error, which it would have without privacy:
 nine times as many rows would then not be missed. Readers get more warnings with a smaller factor, and fewer with a
 larger one; on open tables about a tenth of the numbers are wide."""
@@ -41,7 +41,7 @@ class State(StrEnum):
     """What a released number is worth; a number has the worst that is true of it.
 
     `good`: its 95% interval is as honest as can be, and not much wider than without privacy. `wide`: as honest, and
-    much wider (`_WIDE`). `doubtful`: it may lie outside its interval, and a finding says why.
+    much wider (`WIDE`). `doubtful`: it may lie outside its interval, and a finding says why.
     """
 
     GOOD = "good"
@@ -140,7 +140,7 @@ class Number:
     @property
     def wide(self) -> bool:
         """Whether it is much less certain than without privacy."""
-        return self.error > _WIDE * self.unavoidable
+        return self.error > WIDE * self.unavoidable
 
     @property
     def unavoidable(self) -> float:

@@ -272,13 +272,13 @@ COMMANDS = [
     "plan", "plan mean", "plan gaussian", "plan mixture", "plan quantiles", "plan describe",
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
     "ledger verify", "ledger export", "ledger restore", "ledger grant", "ledger close", "audit", "bench", "bench scan",
-    "bench demo", "bench mixture", "bench best-radius", "bench looks", "bench verdicts",
+    "bench demo", "bench mixture", "bench best-radius", "bench looks", "bench verdicts", "bench regression",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
     "bench buys", "bench no-public", "bench persons", "bench pure", "bench groups", "bench quantiles",
     "bench fleet", "bench fleet history", "bench fleet year", "bench fleet deploy", "bench fleet at-once",
     "bench fleet dask",
     "demo", "doctor", "init", "show", "status",
-    "report", "explain", "compare", "sample", "deploy", "serve", "backfill",
+    "report", "explain", "compare", "regress", "pca", "sample", "deploy", "serve", "backfill",
 ]  # fmt: skip
 
 
