@@ -55,6 +55,7 @@ class Field:
         mean_errors: standard errors (d,) by source.
         covariance_errors: standard errors (d, d) by source.
         noise: law of the noise; None: only the standard errors are known.
+        drawn_to: mean and covariance of all groups, towards which those of a group were drawn; None: they were not.
     """
 
     mean: np.ndarray
@@ -62,6 +63,7 @@ class Field:
     mean_errors: Mapping[str, np.ndarray]
     covariance_errors: Mapping[str, np.ndarray]
     noise: NoiseLaw | None = None
+    drawn_to: tuple[np.ndarray, np.ndarray] | None = None
 
     def errors(self, source: str, functions: Functions) -> np.ndarray:
         """Compute the covariance (m, m) of the errors that a source leaves in m functions."""
@@ -75,9 +77,16 @@ class Field:
             most = np.abs(functions.means) @ of_means  # all means may be off to the same side
             beyond = _traces(functions.covariances, known)
             return np.asarray(np.outer(most, most) + beyond + self._by_entries(functions.covariances, rest))
-        return np.asarray(
-            self._of_mean(functions.means, of_means) + self._by_entries(functions.covariances, of_covariance)
-        )
+        found = self._of_mean(functions.means, of_means) + self._by_entries(functions.covariances, of_covariance)
+        if source == "shrinkage" and self.drawn_to is not None:
+            # each number was drawn by itself towards that of all groups: the signs of these errors are known
+            mean, covariance = self.drawn_to
+            moved = functions.means @ (of_means * np.sign(self.mean - mean))
+            moved = moved + np.einsum(
+                "mij,ij->m", functions.covariances, of_covariance * np.sign(self.covariance - covariance)
+            )
+            found = found + np.outer(moved, moved)
+        return np.asarray(found)
 
     def _by_entries(self, weights: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Compute the covariance (m, m) of errors in sums of covariances, from the standard errors (d, d) of each.

@@ -25,6 +25,7 @@ def source_of(estimate: Estimate, component: int | None, group: str | None) -> S
     """
     n = rows_of(estimate, None, group)
     alone: Mapping[str, np.ndarray] = {}
+    whole = estimate.law
     if group is not None:
         alone = estimate.groups[group].alone if estimate.groups is not None else alone
         estimate = estimate.of_group(group)
@@ -36,10 +37,10 @@ def source_of(estimate: Estimate, component: int | None, group: str | None) -> S
         if component is not None:
             raise InvalidInput("the release has no components: leave the component out")
         of_mean, of_covariance = (
-            _arrays(errors[part]) | ({ALONE: alone[part]} if part in alone else {})
-            for part in ("mean", "covariance")
+            _arrays(errors[part]) | ({ALONE: alone[part]} if part in alone else {}) for part in ("mean", "covariance")
         )
-        return Field(means[0], covariances[0], of_mean, of_covariance, noise=estimate.noise)
+        drawn_to = None if group is None or whole is None else (whole.moments[0], whole.moments[2])
+        return Field(means[0], covariances[0], of_mean, of_covariance, estimate.noise, drawn_to)
     of_means, of_covariances = _arrays(errors["means"]), _arrays(errors["covariances"])
     fields = tuple(
         Field(mean, covariance, _nth(of_means, j), _nth(of_covariances, j))

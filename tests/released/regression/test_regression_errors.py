@@ -8,6 +8,7 @@ from helpers.regressions import COLUMNS, COVARIANCE, MEAN, N, covariance_of, goe
 from helpers.releases import mixture_release
 
 import pubpriv as pp
+from pubpriv.released.groups import Group, Groups
 from pubpriv.released.law import Mixture
 
 
@@ -148,3 +149,22 @@ def test_a_released_gaussian_has_the_regression_of_its_rows():
     own = np.linalg.lstsq(x, rows[:, 2], rcond=None)[0]
     for figure, value in zip(found.coefficients, own, strict=True):
         assert abs(figure.value - value) < 3 * np.hypot(figure.privacy, figure.clipping)
+
+
+def test_a_group_that_was_drawn_to_all_is_off_in_the_direction_from_which_it_came():
+    """Its numbers are off together: moving all of them back changes a coefficient by no more than its error."""
+    whole, step = release(), 1e-4
+    own = covariance_of(np.diag([1.0, 2.0, 0.5]), np.array([0.5, 1.0, -1.0]))
+    errors = {
+        "mean": {**whole.standard_errors["mean"], "shrinkage": np.zeros(4)},
+        "covariance": {**whole.standard_errors["covariance"], "shrinkage": np.full((4, 4), step)},
+    }
+    group = Group("north", (2_000.0, 5.0), {"mean": MEAN, "covariance": own}, errors, dict.fromkeys(errors, 0.5))
+    found = replace(whole, groups=Groups("region", (group,))).regress("y", group="north")
+    back = own + step * np.sign(own - COVARIANCE)
+    moved = np.linalg.solve(back[:3, :3], back[:3, 3]) - found.coef
+    for figure, change in zip(found.coefficients[1:], moved, strict=True):
+        assert abs(change) <= figure.shrinkage * 1.01
+        assert figure.shrinkage**2 < change**2 + 50 * step**2
+    contrast = found.contrast("a - b")
+    assert contrast.shrinkage >= abs(moved[0] - moved[1]) * 0.99
