@@ -32,7 +32,7 @@ _CONDITIONS = {"condition-1e4": 1e4, "condition-1e8": 1e8}
 
 _BOUNDED = ("gauss", *_CONDITIONS)
 
-_LAWS = (*_BOUNDED, "binary", "t5", "uneven", "lognormal")
+LAWS = (*_BOUNDED, "binary", "t5", "uneven", "lognormal")
 
 _SIZES = ((1_000, 3), (5_000, 3), (5_000, 10), (20_000, 10), (20_000, 20))
 
@@ -81,7 +81,7 @@ def bench(
         InvalidInput: a bad budget.
     """
     pp.parse_budget(budget)
-    named = _LAWS if laws == "all" else tuple(laws.split(","))
+    named = LAWS if laws == "all" else tuple(laws.split(","))
     chosen = _SIZES if sizes == "all" else tuple((int(n), int(d)) for n, d in (s.split(":") for s in sizes.split(",")))
     cells = [Cell(law, n, d) for law in named for n, d in chosen]
     jobs = [(cell, budget, first_seed + run) for cell in cells for run in range(runs)]
@@ -132,7 +132,7 @@ def _row(cell: Cell, drawn: list[dict[str, np.ndarray] | None]) -> dict[str, Any
 def _drawn(job: tuple[Cell, str, int]) -> dict[str, np.ndarray] | None:
     """Release one draw: errors (d,) in OLS standard errors, and whether intervals hold; None if it was refused."""
     cell, budget, seed = job
-    generator = np.random.default_rng([seed, cell.n, cell.d, _LAWS.index(cell.law)])
+    generator = np.random.default_rng([seed, cell.n, cell.d, LAWS.index(cell.law)])
     rows, slopes = draw(cell.law, cell.n, cell.d, generator)
     public, _ = draw(cell.law, max(40, 4 * (cell.d + 2)), cell.d, generator)
     ols, errors, reach = least_squares_of(rows)
@@ -155,7 +155,7 @@ def _drawn(job: tuple[Cell, str, int]) -> dict[str, np.ndarray] | None:
 
 def draw(law: str, n: int, d: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw rows (n, d + 1) of x and y, and give the true slopes (d,); slopes and units are the same in every draw."""
-    world = np.random.default_rng([d, _LAWS.index(law)])
+    world = np.random.default_rng([d, LAWS.index(law)])
     root = np.linalg.cholesky(0.4 * np.ones((d, d)) + 0.6 * np.eye(d))
     slopes = 0.4 * world.standard_normal(d)
     if law in _CONDITIONS:
