@@ -6,6 +6,10 @@ the variance (as that of `LiftedGram` has in the last frame), then b is unbiased
 are, and however many columns there are. Proof: such noise has the same law in every orthonormal basis of the whitened
 space. Choose one whose first axes span the regressors and whose last one is the residual u. There S is I + E, and the
 error of b is (I + E_xx)^-1 E_xu. E_xu is independent of E_xx, and centred.
+
+A second moment M >= 0 that was not measured, with M <= L, moves b_j by (S_xx + M_xx)^-1_j. M u, u = (-b, 1). By Cauchy
+and Schwarz that is at most sqrt(a' L a  u' L u), a the row j of S_xx^-1, however large L is: t / (1 + t)^2 <= t for
+every eigenvalue t of S_xx^-1/2 M_xx S_xx^-1/2. So errors of first order are large enough.
 """
 
 from dataclasses import dataclass

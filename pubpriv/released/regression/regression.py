@@ -56,13 +56,11 @@ def regress(
     if n <= len(x) + 2:
         raise InvalidInput(f"a regression on {len(x)} columns needs more than {len(x) + 2} rows, and there are {n:.0f}")
     names = tuple(estimate.columns[i] for i in (*x, y))
-    worst = edge_of(source, fit.whitened, ("privacy", "clipping", "shrinkage"))
+    worst = edge_of(source, fit.whitened, ("privacy", "shrinkage"))
     why = reasons(estimate, names) if doubtful(estimate, names, component, group) else ()
     if worst > LOUD:
-        why = (
-            *why,
-            f"in some direction the errors of the covariance are {worst:.2f} of it: first-order errors are not enough",
-        )
+        share = f"{worst:.2f} of it in some direction"
+        why = (*why, f"the errors of the group's covariance are {share}, which is too much for errors of first order")
     state = None if estimate.findings is None else bool(why)
     covariances = _covariances(source, fit, n)
     explained, scatter, simple, partial = (

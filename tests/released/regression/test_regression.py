@@ -91,11 +91,31 @@ def test_a_regression_is_as_doubtful_as_its_covariances(finding, doubtful):
     assert (others["a"].state == State.DOUBTFUL) is (not finding.columns)
 
 
-def test_errors_that_are_as_large_as_the_covariance_are_doubtful():
-    """First-order errors are not enough there, whichever source they have."""
-    wide = replace(release(), noise=noise_law(COVARIANCE, 0.01, lost=0.5 * COVARIANCE)).regress("y")
-    assert {figure.state for figure in wide.coefficients} == {State.DOUBTFUL}
-    assert "first-order" in wide.reasons[-1]
+def test_a_group_that_may_be_off_by_as_much_as_its_covariance_is_doubtful():
+    """First-order errors are not enough there."""
+    whole = release()
+    parts = {"mean": MEAN, "covariance": covariance_of(SPREAD, -SLOPES)}
+    for share, state in ((0.01, State.GOOD), (0.5, State.DOUBTFUL)):
+        errors = {name: {**of, "shrinkage": share * np.abs(parts[name])} for name, of in whole.standard_errors.items()}
+        group = Group("north", (2_000.0, 5.0), parts, errors, {"mean": 1.0, "covariance": 1.0})
+        found = replace(whole, groups=Groups("region", (group,))).regress("y", group="north")
+        assert (found["a"].state == State.DOUBTFUL) is (state == State.DOUBTFUL)
+        assert bool(found.reasons) is (state == State.DOUBTFUL)
+
+
+def test_what_lies_beyond_moves_a_coefficient_by_no_more_than_stated():
+    """However large it is: over draws of what may be missing, up to a matrix as large as the covariance itself."""
+    generator = np.random.default_rng(9)
+    lost = 0.8 * covariance_of(SPREAD, np.array([0.0, 3.0, 1.0]))
+    found = replace(release(), noise=noise_law(COVARIANCE, 0.01, lost)).regress("y")
+    root = np.linalg.cholesky(lost)
+    for _ in range(200):
+        turn = np.linalg.qr(generator.standard_normal((4, 4)))[0]
+        missing = root @ (turn * generator.choice([0.0, 1.0], 4)) @ turn.T @ root.T
+        whole = COVARIANCE + missing
+        moved = np.linalg.solve(whole[:3, :3], whole[:3, 3]) - SLOPES
+        stated = np.sqrt(2) * np.array([figure.clipping for figure in found.coefficients[1:]])
+        assert (np.abs(moved) <= stated * (1 + 1e-9)).all()
 
 
 def test_a_component_and_a_group_have_regressions_of_their_own():
