@@ -42,6 +42,14 @@ def test_they_open_and_say_that_they_have_no_states(name):
     assert sum(told.shares.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("name", ["gaussian", "mixture"])
+def test_they_have_regressions_without_states(name):
+    """Errors are read back from those of single numbers."""
+    estimate = model(name, 1)
+    found = estimate.regress(estimate.columns[1])
+    assert all(figure.privacy > 0 and figure.state is None for figure in found.coefficients)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_they_are_kept_as_they_are_when_saved_again(name, tmp_path):
     """Findings are not made up for them."""

@@ -24,7 +24,8 @@ class Figure:
         value: the estimate, in the data's own units.
         sampling, privacy, clipping, shrinkage: its standard errors by source.
         freedom: degrees of freedom of its standard error, for Student's t; infinite: a normal law.
-        scale: where its error is even: `plain`, `atanh` (a correlation) or `log` (a standard deviation).
+        scale: where its error is even: `plain`, `share` (the same, cut at 0 and 1), `atanh` (a correlation) or `log` (a
+            standard deviation).
         alone: standard error that sampling would leave of a group's number by itself; 0 elsewhere.
         state: what it is worth; None where the file of an older version does not say.
     """
@@ -82,7 +83,8 @@ class Figure:
         if self.scale == "atanh" and abs(self.value) < 1:
             middle, reach = atanh(self.value), reach / (1 - self.value**2)
             return tanh(middle - reach), tanh(middle + reach)
-        return self.value - reach, self.value + reach
+        low, high = self.value - reach, self.value + reach
+        return (max(low, 0.0), min(high, 1.0)) if self.scale == "share" else (low, high)
 
     def judged(self, doubtful: bool | None) -> "Figure":
         """Give it its state; None: the file does not say what is doubtful."""

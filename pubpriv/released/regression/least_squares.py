@@ -56,6 +56,15 @@ class LeastSquares:
     taken: float
 
     @property
+    def condition(self) -> float:
+        """Condition of the correlations of the regressors: their largest eigenvalue over their smallest one."""
+        root = self.whitened[:-1, self.on]  # its inner product is the inverse of the covariance of x
+        inverse = root.T @ root
+        scales = np.sqrt(1 / np.diag(np.linalg.inv(inverse)))
+        values = np.linalg.eigvalsh(inverse / np.outer(scales, scales))
+        return float(values[-1] / max(float(values[0]), 1e-300))
+
+    @property
     def unsure(self) -> float:
         """Relative standard error of a variance in one direction, by noise alone."""
         return self.edge / float(np.sqrt(2 * len(self.whitened)))
@@ -86,13 +95,12 @@ def least_squares(source: Source, outcome: int, on: tuple[int, ...]) -> LeastSqu
     functions = Functions(
         np.concatenate([residual[None], of_slopes.means]), np.concatenate([turned[None], of_slopes.covariances])
     )
+    variances = variances_of(source, whitened, ("privacy",))
     # the released variance of the residual is 1 / ((I + E)^-1)_uu, on average 1 - sum_j E E_ju^2 over regressors j
-    taken = float(_variances(source, whitened, ("privacy",))[:-1, -1].sum())
+    taken = float(variances[:-1, -1].sum())
     variance = float(residual @ covariance @ residual) * (1 + taken)
     coefficients = np.concatenate([[float(residual @ mean)], slopes])
-    return LeastSquares(
-        outcome, on, coefficients, functions, variance, residual, whitened, edge_of(source, whitened), taken
-    )
+    return LeastSquares(outcome, on, coefficients, functions, variance, residual, whitened, edge_of(variances), taken)
 
 
 def _whitened(covariance: np.ndarray, columns: list[int]) -> np.ndarray:
@@ -114,26 +122,20 @@ def _whitened(covariance: np.ndarray, columns: list[int]) -> np.ndarray:
     return directions
 
 
-def edge_of(source: Source, whitened: np.ndarray, sources: tuple[str, ...] = ("privacy",)) -> float:
-    """Compute the largest eigenvalue of some errors of a covariance, where it is white.
+def edge_of(variances: np.ndarray) -> float:
+    """Compute the largest eigenvalue of errors of a covariance, from their variances (k, k) where it is white.
 
     A symmetric matrix of independent entries, with variance s^2 on the diagonal and half of it elsewhere, has E E^2 =
     s^2 (k + 1) / 2 times I, and eigenvalues up to s sqrt(2 k).
-
-    Args:
-        source: the covariance with its errors.
-        whitened: (k, d) directions in which it is white.
-        sources: errors that count.
     """
-    variances = _variances(source, whitened, sources)
     return 2 * float(np.sqrt((variances.sum(axis=1) - np.diag(variances) / 2).max()))
 
 
-def _variances(source: Source, whitened: np.ndarray, sources: tuple[str, ...]) -> np.ndarray:
+def variances_of(source: Source, whitened: np.ndarray, sources: tuple[str, ...]) -> np.ndarray:
     """Compute the variances (k, k) of errors of a covariance in directions in which it is white."""
     k = len(whitened)
-    rows, columns = np.triu_indices(k)
-    pairs = Functions.of_covariance(np.einsum("ai,aj->aij", whitened[rows], whitened[columns]))
     variances = np.zeros((k, k))
-    variances[rows, columns] = sum(np.diag(source.errors(name, pairs)) for name in sources)
+    for row in range(k):  # all pairs at once would need their covariances, of which there are k times as many
+        pairs = Functions.of_covariance(whitened[row][None, :, None] * whitened[row:, None, :])
+        variances[row, row:] = sum(np.diag(source.errors(name, pairs)) for name in sources)
     return np.maximum(variances, variances.T)

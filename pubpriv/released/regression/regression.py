@@ -10,7 +10,7 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.regression.correlations import correlations, partial_correlations
 from pubpriv.released.regression.fields import ALONE, SOURCES, Field, Functions, Source
 from pubpriv.released.regression.figures import Figure, figures_of, standard_errors
-from pubpriv.released.regression.least_squares import LOUD, LeastSquares, edge_of, least_squares
+from pubpriv.released.regression.least_squares import LOUD, LeastSquares, edge_of, least_squares, variances_of
 from pubpriv.released.regression.model import INTERCEPT, Regression
 from pubpriv.released.regression.sources import doubtful, reasons, rows_of, source_of
 
@@ -18,6 +18,14 @@ _EVEN = (
     "sampling errors assume that the scatter about the line is as even as a Gaussian's, or as the tails of the columns "
     "say; robust errors need other questions"
 )
+
+
+_NOISY = 0.25
+"""Share of the covariance that noise may have without a note: below it, errors of first order are right to a few per
+cent."""
+
+_ALIKE = 1e8
+"""Condition of the correlations of regressors from which on a note says so; bounds were measured up to there."""
 
 
 def regress(
@@ -56,7 +64,7 @@ def regress(
     if n <= len(x) + 2:
         raise InvalidInput(f"a regression on {len(x)} columns needs more than {len(x) + 2} rows, and there are {n:.0f}")
     names = tuple(estimate.columns[i] for i in (*x, y))
-    worst = edge_of(source, fit.whitened, ("privacy", "shrinkage"))
+    worst = edge_of(variances_of(source, fit.whitened, ("privacy", "shrinkage")))
     why = reasons(estimate, names) if doubtful(estimate, names, component, group) else ()
     if worst > LOUD:
         share = f"{worst:.2f} of it in some direction"
@@ -82,7 +90,7 @@ def regress(
         title=f"{names[-1]} on {', '.join(names[:-1])}, of {estimate.of_whom}{where}",
         guarantee=str(estimate.privacy["guarantee"]["text"]),
         reasons=why,
-        notes=_notes(estimate, source, component),
+        notes=_notes(estimate, source, fit, component),
     )
 
 
@@ -144,7 +152,7 @@ def _measures(source: Source, fit: LeastSquares, n: float, names: Sequence[str])
     of_share = Functions.of_covariance((share * own - few * inner)[None] / spread)
     sd = float(np.sqrt(fit.variance * few))
     of_sd = Functions.of_covariance(few * inner[None] / (2 * sd))
-    (explained,) = figures_of(["R2"], [1 - share], source, of_share)
+    (explained,) = figures_of(["R2"], [1 - share], source, of_share, scale="share")
     # where nothing is explained R^2 has no slope, and moves with the square of d - 1 coefficients
     curved = np.sqrt(2 / (k - 1)) * share
     explained = replace(
@@ -162,7 +170,7 @@ def _with(source: Source, found: tuple[np.ndarray, Functions]) -> tuple[Sequence
     return found[0].tolist(), source, found[1]
 
 
-def _notes(estimate: Estimate, source: Source, component: int | None) -> tuple[str, ...]:
+def _notes(estimate: Estimate, source: Source, fit: LeastSquares, component: int | None) -> tuple[str, ...]:
     """Say what a reader should know of the errors."""
     notes = [_EVEN] if isinstance(source, Field) else ["sampling errors are those of rows of the released mixture"]
     if estimate.n_components is not None and component is None:
@@ -171,6 +179,12 @@ def _notes(estimate: Estimate, source: Source, component: int | None) -> tuple[s
         notes.append("the law of the noise is not in the file: errors are computed from those of single numbers")
     if isinstance(source, Field) and source.noise is not None and source.noise.pooled[1] > 0:
         notes.append(f"public rows have a weight of {source.noise.pooled[1]:.1%} in the covariance")
+    if fit.edge > _NOISY:
+        notes.append(f"the noise is {fit.edge:.2f} of the covariance in some direction, and {LOUD:g} would be too much")
+    if fit.condition > _ALIKE:
+        notes.append(
+            f"some columns of --on are almost sums of others (condition {fit.condition:.0e}): their errors are large"
+        )
     if estimate.is_simulation:
         notes.append("the release is a simulation, and not private")
     return tuple(notes)

@@ -180,6 +180,7 @@ def test_intervals_stay_where_numbers_can_be():
     """Of a standard deviation above zero, of a correlation below one; wider at a higher level."""
     found = release(sd=0.1).regress("y")
     assert found.residual_sd.interval(0.999999)[0] > 0
+    assert release(covariance_of(SPREAD, SLOPES / 1e3), sd=0.1).regress("y").r2.interval()[0] == 0
     assert -1 < found.partial_correlations[1].interval(0.999999)[0] < 0
     (low, high), (lower, higher) = found["a"].interval(0.9), found["a"].interval(0.99)
     assert lower < low < high < higher
@@ -198,3 +199,14 @@ def test_tables_for_readers(tmp_path):
     assert data["coefficients"][1]["value"] == pytest.approx(1.0)
     assert data["coefficients"][1]["low"] == pytest.approx(found["a_1"].interval(0.9)[0])
     assert "DOUBTFUL" in repr(found)
+
+
+def test_notes_say_what_limits_a_regression():
+    """Loud noise, regressors that are almost sums of others, public rows in the release; else only the scatter."""
+    assert len(release().regress("y").notes) == 1
+    assert "of the covariance in some direction" in release(sd=0.1).regress("y").notes[-1]
+    alike = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + 4e-9, 0.0], [0.0, 0.0, 1.0]])
+    assert "condition 1e+09" in release(covariance_of(alike)).regress("y").notes[-1]
+    pooled = release()
+    pooled = replace(pooled, noise=replace(pooled.noise, pooled=(0.02, 0.03)))
+    assert "public rows have a weight of 3.0%" in pooled.regress("y").notes[-1]
