@@ -21,6 +21,9 @@ ALONE = "alone"
 
 _SMALL = 1e-300
 
+_LEVEL = 1e-6
+"""Change of a sum with the scale of the covariance, over its standard error for one row, that rounding may make."""
+
 
 @dataclass(frozen=True)
 class Functions:
@@ -77,6 +80,8 @@ class Field:
             most = np.abs(functions.means) @ of_means  # all means may be off to the same side
             beyond = _traces(functions.covariances, known)
             return np.asarray(np.outer(most, most) + beyond + self._by_entries(functions.covariances, rest))
+        if source == "sampling" and self.drawn_to is None:
+            return self._of_sampling(functions, of_means, of_covariance)
         found = self._of_mean(functions.means, of_means) + self._by_entries(functions.covariances, of_covariance)
         if source == "shrinkage" and self.drawn_to is not None:
             # each number was drawn by itself towards that of all groups: the signs of these errors are known
@@ -97,10 +102,34 @@ class Field:
         the entries of a sum, each counted by the square of its weight in standardised columns.
         """
         sizes = np.diag(self.covariance)
-        factors = errors**2 / np.maximum((np.outer(sizes, sizes) + self.covariance**2) / 2, _SMALL)
         shares = weights**2 * np.outer(sizes, sizes)
-        own = (shares * factors).sum(axis=(1, 2)) / np.maximum(shares.sum(axis=(1, 2)), _SMALL)
+        own = (shares * self._factors(errors)).sum(axis=(1, 2)) / np.maximum(shares.sum(axis=(1, 2)), _SMALL)
         return np.asarray(_traces(weights, self.covariance) * np.sqrt(np.outer(own, own)))
+
+    def _factors(self, errors: np.ndarray) -> np.ndarray:
+        """Compute the c (d, d) that each entry tells."""
+        sizes = np.diag(self.covariance)
+        return np.asarray(errors**2 / np.maximum((np.outer(sizes, sizes) + self.covariance**2) / 2, _SMALL))
+
+    def _of_sampling(self, functions: Functions, of_means: np.ndarray, of_covariance: np.ndarray) -> np.ndarray:
+        """Compute the covariance (m, m) of errors of sampling.
+
+        Long tails of a column make its variance uncertain, but not slopes and correlations by themselves: with scatter
+        that does not depend on the regressors these have the errors of Gaussian rows. A common scale of whole rows, as
+        of an elliptical law, makes them larger by its fourth moment, and every column has tails at least as long as
+        that. So sums that do not change with the scale of S get the factor of the column with the shortest tails.
+        """
+        weights, sizes = functions.covariances, np.maximum(np.diag(self.covariance), _SMALL)
+        found = self._by_entries(weights, of_covariance)
+        traces = _traces(weights, self.covariance)
+        level = np.einsum("mij,ij->m", weights, self.covariance)
+        scaled = np.abs(level) > _LEVEL * np.sqrt(np.maximum(np.diag(traces), 0.0))
+        used = (weights != 0).any(axis=2)
+        tails = np.where(used, np.diag(self._factors(of_covariance)), np.inf).min(axis=1, initial=np.inf)
+        even = np.where(used, 2 * of_means**2 / sizes, np.inf).min(axis=1, initial=np.inf)
+        tails = np.where(np.isfinite(tails), np.maximum(tails, even), 0.0)
+        own = np.where(scaled, np.sqrt(np.diag(found) / np.maximum(np.diag(traces), _SMALL)), np.sqrt(tails))
+        return np.asarray(self._of_mean(functions.means, of_means) + traces * np.outer(own, own))
 
     def _of_mean(self, weights: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Compute the same for sums of means, with weights (m, d), from the standard errors (d,) of each."""

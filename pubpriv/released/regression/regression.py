@@ -15,8 +15,8 @@ from pubpriv.released.regression.model import INTERCEPT, Regression
 from pubpriv.released.regression.sources import doubtful, reasons, rows_of, source_of
 
 _EVEN = (
-    "sampling errors assume that the scatter about the line is as even as a Gaussian's, or as the tails of the columns "
-    "say; robust errors need other questions"
+    "sampling errors assume that the scatter about the line does not depend on the regressors, unless by a scale that "
+    "all columns share; robust errors need other questions"
 )
 
 

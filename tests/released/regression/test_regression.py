@@ -210,3 +210,24 @@ def test_notes_say_what_limits_a_regression():
     pooled = release()
     pooled = replace(pooled, noise=replace(pooled.noise, pooled=(0.02, 0.03)))
     assert "public rows have a weight of 3.0%" in pooled.regress("y").notes[-1]
+
+
+def test_long_tails_widen_slopes_only_if_all_columns_have_them():
+    """One column alone makes its variance, and the scatter, uncertain; a scale of whole rows widens every slope."""
+    plain = release()
+    errors = {
+        name: {source: np.array(of) for source, of in part.items()} for name, part in plain.standard_errors.items()
+    }
+    one, all_ = np.ones((4, 4)), np.full((4, 4), 2.0)
+    one[0], one[:, 0] = 5.0, 5.0
+
+    def widened(times):
+        covariance = errors["covariance"] | {"sampling": errors["covariance"]["sampling"] * times}
+        return replace(plain, standard_errors=errors | {"covariance": covariance}).regress("y")
+
+    usual, long, wide = plain.regress("y"), widened(one), widened(all_)
+    for j in (1, 2, 3):
+        assert long.coefficients[j].sampling == pytest.approx(usual.coefficients[j].sampling)
+        assert wide.coefficients[j].sampling == pytest.approx(2 * usual.coefficients[j].sampling)
+    assert long.residual_sd.sampling > 1.5 * usual.residual_sd.sampling
+    assert wide.residual_sd.sampling == pytest.approx(2 * usual.residual_sd.sampling)
