@@ -19,12 +19,15 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
+from pubpriv.data.missing_patterns import MissingPatterns
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
     QUESTIONS,
     Bisection,
     BoundedScore,
     ClippedSums,
+    Completed,
+    CompletedGram,
     Counts,
     FourthMoments,
     InPeriod,
@@ -69,6 +72,7 @@ GOOD = {
     "uncovered": Counts(Uncovered(PLANE, POINTS, (2.0,), Cylinder(PLANE, 1.0)), SD),
     "shells of components": Counts(ComponentShells(CELLS, (1.0, 2.0), (PLANE, PLANE)), SD),
     "joint": JointCounts((HALVES, ComponentShells(CELLS, (1.0, 2.0))), SD),
+    "patterns": Counts(MissingPatterns((0, 2), ((), (0,)), by_number=True), SD),
     "cells of a column": Counts(ColumnCells(1, (-1.0, 0.0, 2.0)), SD),
     "grid": Counts(GridCells(HALVES, (PLANE, FLAT), (((0, 0, 0),), ((1,), (2,)))), SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
@@ -79,6 +83,8 @@ GOOD = {
     "gram-cells": LiftedGram.priced(CELLS, *TWO, PRICE, SHARES),
     "gram": LiftedGram.priced(HALVES, *TWO, PRICE, SHARES),
     "shares": InShares(LiftedGram.priced(CELLS, *TWO, PRICE, SHARES), 16),
+    "completed gram": CompletedGram.of(LiftedGram.priced(HALVES, *TWO, PRICE, SHARES), PLANE, 0.9, (0.7, 0.9, 1.0)),
+    "completed": Completed(Counts(HALVES, SD), PLANE),
     "bisection": Bisection(PLANE, 0.1, 10.0, 4, 20.0, SD, logarithmic=True),
     "score": BoundedScore(CELLS, ONE, 1.0, SD),
     "radial": Radial(Counts(HALVES, SD)),
@@ -147,6 +153,16 @@ BAD = {
         lambda: InShares(replace(GOOD["gram-cells"], partition=OUTSIDE, frames=(PLANE,) * 5, radii=(1.0,) * 5), 4),
         "all shells",
     ),
+    # completed records of which one could add more than the price is for, or memory would depend on cells
+    "completed by fewer directions": (lambda: replace(GOOD["completed gram"], fill=FLAT), "as many directions"),
+    "completed by another width": (lambda: replace(GOOD["completed"], fill=SHORT), "maps 1 columns"),
+    "completed at a negative level": (lambda: replace(GOOD["completed gram"], level=-0.1), "between 0 and 1"),
+    "completed at no level": (lambda: replace(GOOD["completed gram"], level=float("nan")), "finite"),
+    "completed, two radii": (lambda: replace(GOOD["completed gram"], parts_of_radius=(0.5, 1.0)), "3 in number"),
+    "completed, no radius": (lambda: replace(GOOD["completed gram"], parts_of_radius=(0.0, 0.5, 1.0)), "positive"),
+    "completed, shorter": (lambda: replace(GOOD["completed gram"], parts_of_radius=(0.5, 0.5, 0.5)), "whole radius"),
+    "a choice of completed": (lambda: Completed(GOOD["selection"], PLANE), "question of completed"),
+    "completed shares": (lambda: InShares(GOOD["completed gram"], 4), "question of shares"),
     "shares of counts": (lambda: InShares(GOOD["counts"], 4), "question of shares"),
     # one draw of noise for all columns: the first attack
     "sums, centre of one": (lambda: ClippedSums(Everything(), (SHORT,), (300.0,), SD), "maps 1 columns"),
@@ -162,6 +178,11 @@ BAD = {
     "fourth moments, huge radius": (lambda: FourthMoments(HALVES, TWO[0], (1.0, 1e40), SD), "between"),
     "shells, centre of one": (lambda: Counts(Shells(SHORT, (1.0,)), SD), "maps 1"),
     "no shells": (lambda: Counts(Shells(PLANE, ()), SD), "at least one"),
+    "patterns that fall": (lambda: Counts(MissingPatterns((2, 0), (), by_number=True), SD), "rise"),
+    "patterns of the fourth column": (lambda: Counts(MissingPatterns((0, 3), (), by_number=True), SD), "column 4 of"),
+    "patterns of other columns": (lambda: Counts(MissingPatterns((0,), ((1,),), by_number=True), SD), "their own"),
+    "patterns twice": (lambda: Counts(MissingPatterns((0,), ((0,), (0,)), by_number=True), SD), "each once"),
+    "patterns without a region": (lambda: Counts(MissingPatterns((0,), (), by_number=False), SD), "and a region"),
     "cells of a column that fall": (lambda: Counts(ColumnCells(0, (2.0, 1.0)), SD), "rise"),
     "cells of the fourth column": (lambda: Counts(ColumnCells(3, (1.0,)), SD), "column 4 of"),
     "shells that fall": (lambda: Counts(Shells(PLANE, (2.0, 1.0)), SD), "rise"),

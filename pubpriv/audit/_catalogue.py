@@ -16,17 +16,20 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit._neighbours import GROUPS, Integers, Record, cell_name
-from pubpriv.audit._reference import Vector, half_planes, mapped, region_of, scores_of
+from pubpriv.audit._reference import Vector, completed, half_planes, mapped, region_of, scores_of, uncertain
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.grid_cells import GridCells
+from pubpriv.data.missing_patterns import MissingPatterns
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
     Bisection,
     BoundedScore,
     ClippedSums,
+    Completed,
+    CompletedGram,
     Counts,
     FourthMoments,
     InShares,
@@ -53,6 +56,9 @@ WEST, EAST, NORTH, NEAR = (-4.0, 0.0), (4.0, 0.0), (4.0, 6.0), (-3.0, 0.5)
 _PLANE = Frame.of(np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.5]]))
 _ACROSS = Frame.of(np.zeros(2), np.array([[0.5, 1.0]]))
 _TILTED = np.array([[1.0, 0.25], [-0.5, 2.0]])
+_FILL = Frame.of(np.array([-3.75, 0.0]), np.array([[2.0, 0.0], [-1.0, 6.0]]))
+"""The Gaussian by which audited records are completed: what one cell leaves uncertain is about half a radius."""
+
 _FAR = 30.0
 """Much further from a region's point than its radius."""
 
@@ -156,7 +162,21 @@ def _of_one_kind() -> dict[str, Question]:
         "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
         "gram-shares": InShares(_over_cells(LiftedGram, _cells(WEST, EAST)), 8),
         "joint": JointCounts.priced((PARTITIONS["cells"], PARTITIONS["shells"]), PRICE),
+        "completed-gram": _completed("everything", (0.7, 1.0)),
+        "completed-sums": Completed(ClippedSums.priced(*_framed("everything"), PRICE), _FILL),
     }
+
+
+def _completed(name: str, parts: tuple[float, float], level: float = 0.6) -> CompletedGram:
+    """Make a question about completed records, with nothing but the second moment if there is one region.
+
+    Shells are of a few records' length; the fill is correlated and centred elsewhere than the frames are.
+    """
+    partition, frames, radii = _framed(name)
+    question = LiftedGram.priced(partition, frames, radii, PRICE, _SHARES)
+    if partition.n_regions == 1:
+        question = LiftedGram.second_moment(partition, frames, radii, PRICE)
+    return CompletedGram.of(question, _FILL, level, parts)
 
 
 def questions() -> dict[str, Question]:
@@ -174,6 +194,7 @@ def _at_the_edge() -> dict[str, Question]:
     outside = ComponentShells(_cells(WEST, EAST), (3.0, 12.0), (), 2)
     about = tuple(Frame.of(np.array(center), _TILTED) for center in (WEST, EAST, NORTH, (40.0, 1.0)))
     shells = Refined(GROUPS, (Shells(Frame(WEST), (12.0,)), Shells(Frame(EAST), (12.0,)), _cells(NORTH)))
+    sd = Bisection.noise_for(6, PRICE)
     within = tuple(Frame.of(np.array(c), _TILTED) for c in (WEST, (-40.0, 1.0), EAST, (40.0, 1.0), NORTH))
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
@@ -183,6 +204,8 @@ def _at_the_edge() -> dict[str, Question]:
         "joint-one-region": JointCounts.priced((_BALL, PARTITIONS["cells"]), PRICE),
         "joint-same-cells": JointCounts.priced(_about_and_along(), PRICE),
         "counts-column": Counts.priced(ColumnCells(0, (-4.5, -4.0, 0.0, 4.0)), PRICE),
+        "counts-missing": Counts.priced(MissingPatterns((0, 1), ((), (1,)), by_number=True), PRICE),
+        "joint-missing": JointCounts.priced(_of_patterns(), PRICE),
         "columns-joint": JointCounts.priced(_of_columns(), PRICE),
         "columns-by-category": JointCounts.priced(_of_columns_by_category(), PRICE),
         "counts-grid": Counts.priced(_GRID, PRICE),
@@ -197,6 +220,11 @@ def _at_the_edge() -> dict[str, Question]:
         "gram-outside": LiftedGram.priced(outside, about, (0.5,) * 4, PRICE, _SHARES),
         "gram-outside-counted": LiftedGram.priced(outside, about[:2], (0.5,) * 2, PRICE, _SHARES),
         "gram-shares-outside": InShares(_over_cells(LiftedGram, outside), 8),
+        "completed-tight": _completed("everything", (1.0, 1.0), 1.0),
+        "completed-shells": _completed("shells", (0.7, 1.0)),
+        "completed-cells": _completed("cells", (1.0, 1.0)),
+        "completed-counts": Completed(Counts.priced(PARTITIONS["nearest"], PRICE), _FILL),
+        "completed-bisection": Completed(Bisection(frames[0], 1e-3, 1e3, 6, 4.0, sd, logarithmic=True), _FILL),
         "moments-shares": InShares(_over_cells(Moments, _cells(WEST, NEAR, EAST)), 8),
         "gram-ball": LiftedGram.priced(_BALL, east, radius, PRICE, _SHARES),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
@@ -215,6 +243,12 @@ def _over_cells(kind: type[LiftedGram] | type[Moments], cells: Cells | Component
     """Make a joint question over components, with radii so large that records between two are not all clipped."""
     frames = (cells if isinstance(cells, Cells) else cells.cells).frames
     return kind.priced(cells, frames, (0.5, 3.0, 0.5)[: len(frames)], PRICE, _SHARES)
+
+
+def _of_patterns() -> tuple[MissingPatterns, ...]:
+    """Patterns of both columns, and each column by itself, as completed records are counted."""
+    each = tuple(MissingPatterns((j,), ((j,),), by_number=False) for j in (0, 1))
+    return MissingPatterns((0, 1), ((), (0,)), by_number=True), *each
 
 
 def _of_columns() -> tuple[ColumnCells, ColumnCells]:
@@ -285,8 +319,10 @@ def _describe(name: str, question: Question) -> str:
 
 
 def bare(question: Any) -> Any:
-    """Return the question without its wrapper for radial noise."""
-    return question.inner if isinstance(question, Radial) else question
+    """Return the question without its wrappers for radial noise and for completed records."""
+    while isinstance(question, Radial | Completed):
+        question = question.inner
+    return question
 
 
 def _attainable(question: Question) -> float:
@@ -299,7 +335,7 @@ def _attainable(question: Question) -> float:
       beyond -R^2 (in one dimension only opposite ends or nobody's record are there);
     - `Moments`: opposite vectors, or a vector and nobody's record.
     """
-    if isinstance(question, Radial | InShares):
+    if isinstance(question, Radial | InShares | Completed):
         return 1.0 if isinstance(question, Radial) and question.by_region else _attainable(question.inner)
     if isinstance(question, FourthMoments) and question.partition.n_regions == 1:
         # two columns reach it; one column alone has no second vector at a right angle
@@ -328,9 +364,12 @@ def _opposite(s: float, m: float, shorter: float) -> float:
 
 def adds(question: Question, record: Record) -> Integers:
     """Compute what a record with the cells (a, b) adds to a question about the columns `COLUMNS`."""
-    question, (a, b) = bare(question), record
+    (a, b), fill = record, getattr(question.inner if isinstance(question, Radial) else question, "fill", None)
+    question = bare(question)
     with np.errstate(all="ignore"):
         x = [a, float(np.log1p(b))]  # `math.log1p` has other last bits
+    if fill is not None and not isinstance(question, CompletedGram):
+        x = completed(fill, x)
     added = next((_ADDED[kind] for kind in type(question).__mro__ if kind in _ADDED), None)
     if added is None:
         raise TypeError(f"no reference for {type(question).__name__}: write one")
@@ -349,6 +388,54 @@ def _quantised(frame: Frame, radius: float, x: Vector, fourth: bool = False) -> 
     shorter = radius / math.sqrt(norm) if norm > radius * radius else 1.0
     q = [round(cell * scale * shorter) for cell in z]
     return q if sum(cell * cell for cell in q) <= GRID * GRID else None
+
+
+def _quantised_completed(
+    question: CompletedGram, frame: Frame, radius: float, x: Vector
+) -> tuple[list[int], list[list[int]]] | None:
+    """The completed record's integers, and those of what its missing cells leave uncertain; None: it does not count."""
+    missing = [j for j, cell in enumerate(x) if math.isnan(cell)]
+    if not missing or len(missing) == len(x):
+        q = _quantised(frame, radius, x)
+        return None if q is None else (q, [])
+    z, norm = mapped(frame, completed(question.fill, x))
+    if not math.isfinite(norm):
+        return None
+    scale = (GRID - math.sqrt(len(z)) / 2 - 1) / radius
+    clip = radius * question.parts_of_radius[len(x) - len(missing) - 1]
+    shorter = clip / math.sqrt(norm) if norm > clip * clip else 1.0
+    q = [round(cell * scale * shorter) for cell in z]
+    factor = math.sqrt(question.level) * scale
+    vectors = [[round(cell * factor) for cell in vector] for vector in uncertain(question.fill, frame, missing)]
+    squared = sum(sum(a * b for a, b in zip(v, w, strict=True)) ** 2 for v in vectors for w in vectors)
+    bound = math.sqrt(squared) * (1 + 2.0**-30)
+    return (q, vectors) if sum(cell * cell for cell in q) + math.ceil(bound) <= GRID * GRID else None
+
+
+def _of_completed(question: CompletedGram, x: Vector) -> Integers:
+    """Count, sum and second moment of the region of the completed record, with V V' in the second moment."""
+    region = region_of(question.partition, completed(question.fill, x))
+    added = {name: [0] * part.size for name, part in question.parts.items()}
+    if region < 0:
+        return added
+    if region >= len(question.frames):
+        return added | {"count": _one_of(question.partition.n_regions, region, 1)}
+    integers = _quantised_completed(question, question.frames[region], question.radii[region], x)
+    if integers is None:
+        return added
+    q, vectors = integers
+    ell = len(q)
+    second = [[sum(v[i] * v[j] for v in (q, *vectors)) for j in range(ell)] for i in range(ell)]
+    pieces = {
+        "count": [1],
+        "sum": q,
+        "diagonal": [second[i][i] for i in range(ell)],
+        "upper": [second[i][j] for i in range(ell) for j in range(i + 1, ell)],
+    }
+    for name, values in added.items():
+        size = len(pieces[name])
+        values[region * size : (region + 1) * size] = pieces[name]
+    return added
 
 
 def _each_region(
@@ -442,6 +529,7 @@ _ADDED: dict[type, Callable[[Any, Vector], Integers]] = {
     Bisection: lambda question, x: {"histogram": _first_fit(question, x)},
     BoundedScore: lambda question, x: {"score": [_score(question, x)]},
     ClippedSums: _each_region,
+    CompletedGram: _of_completed,
     Counts: lambda question, x: {"count": _counted(question.partition, x)},
     FourthMoments: _each_region,
     InShares: _in_shares,

@@ -16,11 +16,14 @@ from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
+from pubpriv.data.missing_patterns import MissingPatterns
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
     Bisection,
     BoundedScore,
     ClippedSums,
+    Completed,
+    CompletedGram,
     Counts,
     FourthMoments,
     LiftedGram,
@@ -100,6 +103,11 @@ def _fourth(make: Make, frames: Any, radii: Any, noise_scale: Any = _SD) -> Any:
 
 def _shells(make: Make, *edges: Any, frame: Any = _PLANE) -> Any:
     return make(Shells, frame=frame, edges=edges)
+
+
+def _completed(make: Make, **changed: Any) -> Any:
+    told = {"partition": Everything(), "frames": (_PLANE,), "radii": (1.0,), "noise_scales": _SCALES}
+    return make(CompletedGram, **told, **{"fill": _PLANE, "level": 0.5, "parts_of_radius": (0.5, 1.0)} | changed)
 
 
 def _joint(make: Make, kind: type, frames: Any, radii: Any, scales: Any = _SCALES, partition: Any = None) -> Any:
@@ -263,6 +271,30 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
         "more groups than a scan takes": lambda m: _counts(m, _groups(m, *map(str, range(1001)))),
         "groups by no column": lambda m: _counts(m, _groups(m, "west", column="")),
         "months that are none": lambda m: _counts(m, _groups(m, "2026-13", column="month(day)")),
+    },
+    "completed records that do not fit": {
+        "a fill of one centre": lambda m: _completed(m, fill=_NARROW),
+        "a fill of one direction": lambda m: _completed(
+            m, fill=m(Frame, center=(0.0, 0.0), matrix=((1.0, 0.0),), diagonal=None)
+        ),
+        "a fill that is no frame": lambda m: _completed(m, fill=Everything()),
+        "more uncertainty than there is": lambda m: _completed(m, level=1.5),
+        "less uncertainty than none": lambda m: _completed(m, level=-0.5),
+        "a level that is no number": lambda m: _completed(m, level=np.nan),
+        "fewer radii than cells": lambda m: _completed(m, parts_of_radius=(1.0,)),
+        "a part of a radius that is no number": lambda m: _completed(m, parts_of_radius=(np.nan, 1.0)),
+        "complete records that are clipped shorter": lambda m: _completed(m, parts_of_radius=(0.5, 0.5)),
+        "a count that is completed twice": lambda m: m(
+            Completed, inner=m(Completed, inner=_counts(m, HALVES), fill=_PLANE), fill=_PLANE
+        ),
+        "a choice among completed records": lambda m: m(Completed, inner=_selection(m), fill=_PLANE),
+        "patterns of a column that the table has not": lambda m: _counts(
+            m, m(MissingPatterns, columns=(0, 2), listed=((),), by_number=True)
+        ),
+        "a pattern that is listed twice": lambda m: _counts(
+            m, m(MissingPatterns, columns=(0, 1), listed=((1,), (1,)), by_number=True)
+        ),
+        "no patterns": lambda m: _counts(m, m(MissingPatterns, columns=(0, 1), listed=(), by_number=False)),
     },
     "noise that is none": {
         "zero": lambda m: _counts(m, HALVES, 0),

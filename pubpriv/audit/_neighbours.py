@@ -13,7 +13,7 @@ import numpy as np
 
 from pubpriv.audit._worlds import in_memory
 from pubpriv.data.categories import ByCategory
-from pubpriv.data.questions import Bisection, Question, Radial, Selection, StableCells
+from pubpriv.data.questions import Bisection, Completed, Question, Radial, Selection, StableCells
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 
@@ -100,6 +100,8 @@ def distance(question: Question, delta: Integers) -> Fraction:
     """
     if isinstance(question, Radial):
         return _by_region(question, delta) if question.by_region else distance(question.inner, delta)
+    if isinstance(question, Completed):
+        return distance(question.inner, delta)
     if isinstance(question, Bisection):
         part = question.parts["count"]
         changes = list(accumulate(delta["histogram"]))

@@ -18,6 +18,7 @@ from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
+from pubpriv.data.missing_patterns import MissingPatterns
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells
@@ -35,6 +36,47 @@ def mapped(frame: Frame, x: Vector) -> tuple[Vector, float]:
         diagonal = frame.diagonal or (1.0,) * len(x)
         z = [w * (cell - center) for w, cell, center in zip(diagonal, x, frame.center, strict=True)]
     return z, _added(cell * cell for cell in z)
+
+
+def completed(fill: Frame, x: Vector) -> Vector:
+    """Put E[x | observed cells] for the missing cells of a record that has some, under the Gaussian of `fill`."""
+    missing = [j for j, cell in enumerate(x) if math.isnan(cell)]
+    if not missing or len(missing) == len(x):
+        return x
+    precision = _precision(fill)
+    moved = [0.0 if math.isnan(cell) else cell - center for cell, center in zip(x, fill.center, strict=True)]
+    inverse = _inverse_factor(precision, missing)
+    half = [_dot(row, [_dot(precision[j], moved) for j in missing]) for row in inverse]
+    filled = {j: _added(row[t] * h for row, h in zip(inverse, half, strict=True)) for t, j in enumerate(missing)}
+    return [fill.center[j] - filled[j] if j in filled else cell for j, cell in enumerate(x)]
+
+
+def uncertain(fill: Frame, frame: Frame, missing: list[int]) -> list[Vector]:
+    """Work out directions, as seen after `frame`, of what the observed cells do not tell of: W_m L^-T."""
+    rows = frame.dense()[1].tolist()
+    inverse = _inverse_factor(_precision(fill), missing)
+    return [[_dot(across, [row[j] for j in missing]) for row in rows] for across in inverse]
+
+
+def _precision(fill: Frame) -> list[Vector]:
+    rows = fill.dense()[1].tolist()
+    columns = [[row[j] for row in rows] for j in range(len(fill.center))]
+    return [[_dot(first, second) for second in columns] for first in columns]
+
+
+def _inverse_factor(precision: list[Vector], missing: list[int]) -> list[Vector]:
+    """Invert the lower Cholesky factor of the rows and columns `missing`."""
+    size = len(missing)
+    lower = [[0.0] * size for _ in missing]
+    inverse = [[0.0] * size for _ in missing]
+    for t in range(size):
+        for s in range(t + 1):
+            rest = precision[missing[t]][missing[s]] - _dot(lower[t][:s], lower[s][:s])
+            lower[t][s] = math.sqrt(rest) if s == t else rest / lower[s][s]
+        for s in range(t + 1):
+            start = float(s == t)
+            inverse[t][s] = (start - _dot(lower[t][:t], [row[s] for row in inverse[:t]])) / lower[t][t]
+    return inverse
 
 
 def region_of(partition: Partition, x: Vector) -> int:
@@ -150,6 +192,16 @@ def _column_cell(partition: ColumnCells, x: Vector) -> int:
     return sum(edge < cell for edge in partition.edges) if math.isfinite(cell) else partition.n_regions - 1
 
 
+def _missing_pattern(partition: MissingPatterns, x: Vector) -> int:
+    """Look the missing columns up, or count them; a record without any cell, or with an infinite one, is nowhere."""
+    if all(map(math.isnan, x)) or any(map(math.isinf, x)):
+        return -1
+    lacking = tuple(j for j in partition.columns if math.isnan(x[j]))
+    if lacking in partition.listed:
+        return partition.listed.index(lacking)
+    return len(partition.listed) + len(lacking) if partition.by_number else -1
+
+
 _HIGH, _LISTED = 10.0, 500.0
 """Where audited records begin to be in the north, and where words for them end (`neighbours.categories_of`)."""
 
@@ -166,6 +218,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     GridCells: _grid_cell,
     ByCategory: _category,
     ColumnCells: _column_cell,
+    MissingPatterns: _missing_pattern,
 }
 
 

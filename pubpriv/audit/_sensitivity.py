@@ -1,10 +1,10 @@
 """Does any replacement of one record move a question's integers further than the question declares?
 
 A search, on the statistic code itself: records at every edge of the map (the spheres of the regions and just
-beyond, cells that are missing, infinite, subnormal or huge), all pairs of them, then hill-climbing from the best
-pair, then whole tables in which one record is replaced in place. Floats choose the pairs to try; the result is decided
-in integers and fractions. A search that stays far from the bound is reported too: then the question adds more noise
-than it needs, or this search no longer works.
+beyond, records of one cell, cells that are missing, infinite, subnormal or huge), all pairs of them, then
+hill-climbing from the best pair, then whole tables in which one record is replaced in place. Floats choose the pairs
+to try; the result is decided in integers and fractions. A search that stays far from the bound is reported too: then
+the question adds more noise than it needs, or this search no longer works.
 """
 
 import math
@@ -123,9 +123,11 @@ def _records(random: np.random.Generator) -> list[Record]:
         (900.0, 0.0),
         (0.5, math.expm1(0.5)),
     ]
+    steps = [i / 4 for i in range(-6, 7)]
+    lone = [*((WEST[0] + step, math.nan) for step in steps), *((math.nan, math.expm1(step)) for step in steps)]
     near = [tuple(row) for row in random.normal(0, 4, (12, 2)).tolist()]
     wide = [tuple(row) for row in (random.choice((-1, 1), (12, 2)) * 10 ** random.uniform(-320, 308, (12, 2))).tolist()]
-    return [*around, *far, *rim, *odd, *near, *wide, NOBODY]
+    return [*around, *far, *rim, *odd, *lone, *near, *wide, NOBODY]
 
 
 def _alone(question: Question, record: Record) -> Integers:

@@ -14,6 +14,7 @@ from pubpriv.data.frames import Frame, grid_scale
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore
 from pubpriv.data.questions.base import PARTITIONS, OverRegions, Question
+from pubpriv.data.questions.completed import as_seen, fill_of
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
 
@@ -95,9 +96,11 @@ def trial_records(question: Question, columns: int, random: np.random.Generator)
     The caller has set up floating point as a scan does.
     """
     plain = _around(question, columns, random)
+    if fill_of(question) is not None:
+        plain = _with_missing(plain, random)
     beside = [*_between_regions(question, plain, random), *_between_steps(question, plain, random)]
     near = np.concatenate([plain[:, :0], *beside], axis=1)
-    near = near[:, np.isfinite(near).all(axis=0)]
+    near = near[:, np.isfinite(_view(question, near).block).all(axis=0)]
     near = near[:, random.permutation(near.shape[1])[:_NEAR]] if near.shape[1] else plain
     near = near[:, np.arange(_NEAR) % near.shape[1]]
     hostile = random.choice(HOSTILE, (columns, HOSTILE_ONES))
@@ -131,23 +134,37 @@ def _numbers(part: Any) -> Iterator[float]:
                 yield number
 
 
-def _view(records: np.ndarray) -> View:
-    return View(np.ascontiguousarray(records), codes=np.zeros(records.shape[1]))
+def _with_missing(records: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Take cells out of records (d, count): one of each fourth record, all but one, or about half; none of the last."""
+    columns, count = records.shape
+    if columns == 1:
+        return records
+    lacking = random.random(records.shape) < 0.5
+    one = np.arange(columns)[:, None] == random.integers(columns, size=count)
+    turn = np.arange(count) % 4
+    lacking = np.where(turn == 0, one, np.where(turn == 1, ~one, lacking & ~one)) & (turn < 3)
+    return np.where(lacking, np.nan, records)
+
+
+def _view(question: Question, records: np.ndarray) -> View:
+    """Show records as the question sees them."""
+    return as_seen(question, View(np.ascontiguousarray(records), codes=np.zeros(records.shape[1])))
 
 
 def _between_regions(question: Question, plain: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
     """Yield records (columns, any number) beside borders of regions, by halving ways from one of them to another."""
     for integers in _some(integers_in(question), random):
-        labels = integers(_view(plain))
+        labels = integers(_view(question, plain))
         one, other = random.integers(plain.shape[1], size=(2, 16 * TRIED))
-        crossing = np.flatnonzero(labels[one] != labels[other])[:TRIED]
+        alike = (np.isnan(plain[:, one]) == np.isnan(plain[:, other])).all(axis=0)
+        crossing = np.flatnonzero((labels[one] != labels[other]) & alike)[:TRIED]
         if len(crossing) == 0:
             continue
         crossing = np.resize(crossing, TRIED)
         near, far, here = plain[:, one[crossing]], plain[:, other[crossing]], labels[one[crossing]]
         for _ in range(_HALVINGS):
             middle = near / 2 + far / 2
-            same = integers(_view(middle)) == here
+            same = integers(_view(question, middle)) == here
             near, far = np.where(same, middle, near), np.where(same, far, middle)
         yield near
         yield far
@@ -155,31 +172,45 @@ def _between_regions(question: Question, plain: np.ndarray, random: np.random.Ge
 
 def _between_steps(question: Any, plain: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
     """Yield records with a coordinate of the image midway between two integers of the grid, for some regions."""
+    asked = question
     while hasattr(question, "inner"):
         question = question.inner
     if not isinstance(question, OverRegions):
         return
-    labels = question.partition.assign(_view(plain))
+    labels = question.partition.assign(_view(asked, plain))
     for region in _some(range(len(question.frames)), random):
         if (labels == region).any():
             frame, records = question.frames[region], plain[:, labels == region]
-            yield _midway(frame, records, grid_scale(frame.dimension, question.radii[region]), random)
+            scale = grid_scale(frame.dimension, question.radii[region])
+
+            def image(records: np.ndarray, frame: Frame = frame) -> np.ndarray:
+                block = _view(asked, records).block
+                return frame.map(np.ascontiguousarray(block), np.empty((frame.dimension, block.shape[1])))
+
+            yield _midway(frame, records, image, scale, random)
 
 
-def _midway(frame: Frame, records: np.ndarray, scale: float, random: np.random.Generator) -> np.ndarray:
+def _midway(
+    frame: Frame,
+    records: np.ndarray,
+    image: Callable[[np.ndarray], np.ndarray],
+    scale: float,
+    random: np.random.Generator,
+) -> np.ndarray:
     """Move one cell of each record so that a coordinate of its image, times `scale`, is an integer and a half."""
     _, matrix = frame.dense()
     records, count = records.copy(), np.arange(records.shape[1])
     rows = random.integers(frame.dimension, size=len(count))
-    cells = np.abs(matrix).argmax(axis=1)[rows]
-    wanted = (np.floor(_image(frame, records)[rows, count] * scale) + 0.5) / scale
+    cells = np.where(np.isnan(records), -1.0, np.abs(matrix)[rows].T).argmax(axis=0)
+    slopes = matrix[rows, cells]
+    if np.isnan(records).any():  # completed cells move with the others, in proportion
+        moved, start = records.copy(), image(records)
+        moved[cells, count] += 1.0
+        slopes = (image(moved) - start)[rows, count]
+    wanted = (np.floor(image(records)[rows, count] * scale) + 0.5) / scale
     for _ in range(3):  # the last steps undo what rounding did to the first
-        records[cells, count] += (wanted - _image(frame, records)[rows, count]) / matrix[rows, cells]
+        records[cells, count] += (wanted - image(records)[rows, count]) / slopes
     return records
-
-
-def _image(frame: Frame, records: np.ndarray) -> np.ndarray:
-    return frame.map(np.ascontiguousarray(records), np.empty((frame.dimension, records.shape[1])))
 
 
 def _some(values: Any, random: np.random.Generator) -> list[Any]:

@@ -184,30 +184,40 @@ def grid_scale(dimension: int, radius: float) -> float:
     return (GRID - math.sqrt(dimension) / 2 - 1.0) / radius
 
 
-def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+def quantise(
+    z: np.ndarray,
+    norms: np.ndarray,
+    radius: float,
+    parts: np.ndarray | float = 1.0,
+    room: np.ndarray | float = float(GRID * GRID),
+) -> tuple[np.ndarray, np.ndarray]:
     """Return integer vectors (as float64) of the columns of z, clipped to `radius`; zero if a column does not count.
 
     Args:
         z: (ell, count); overwritten.
         norms: squared norms of its columns.
         radius: public clip radius, in the units of z.
+        parts: (count,) part of the radius to which a column is clipped; or one for all.
+        room: (count,) integers of at most GRID^2 as floats, or NaN: what a squared norm may be; or one for all.
 
     Returns:
-        q (ell, count) of integers with |q| <= GRID in every column, and which columns count (count,).
+        q (ell, count) of integers with |q|^2 <= room <= GRID^2 in every column, and which columns count (count,).
 
     Every operation on z is a single rounding of one cell, so a column's result does not depend on the others.
 
     Exactness of the check: if every |q_j| <= GRID the sum of squares is an integer of at most ell * 2^32 <= 2^52,
     hence exact in any order, fused or not; if some |q_j| is larger, or not finite, the float sum is larger than
     GRID^2, or NaN, since adding squares never makes a float sum smaller. So `keep` is the positive condition in
-    exact arithmetic. A squared norm that overflowed is not finite, and its record does not count.
+    exact arithmetic, with any room up to GRID^2. A squared norm that overflowed is not finite, and its record does not
+    count.
     """
     z *= grid_scale(z.shape[0], radius)
-    beyond = norms > radius * radius
+    radii = np.multiply(radius, parts)
+    beyond = norms > radii * radii
     if beyond.any():  # factors of 1 change no bit, and multiplying every column is faster than picking some
-        z *= np.where(beyond, radius / np.sqrt(norms), 1.0)
+        z *= np.where(beyond, radii / np.sqrt(norms), 1.0)
     q = np.rint(z, out=z)
-    keep = (np.einsum("ij,ij->j", q, q) <= float(GRID * GRID)) & np.isfinite(norms)
+    keep = (np.einsum("ij,ij->j", q, q) <= room) & np.isfinite(norms)
     if not keep.all():
         np.copyto(q, 0.0, where=~keep)
     return q, keep

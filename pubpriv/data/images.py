@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.data.frames import quantise, squared_norms
+from pubpriv.data.frames import GRID, quantise, squared_norms
 
 MOST_WEIGHT, MOST_SHARES, MOST_TOGETHER = 1 << 6, 1 << 6, 1 << 9
 """Largest weight of a record among the rows of a person, among components, and both together."""
@@ -30,9 +30,17 @@ class Images:
     weights: np.ndarray | None
 
     @classmethod
-    def of(cls, z: np.ndarray, norms: np.ndarray, radius: float, weights: np.ndarray | None) -> "Images":
+    def of(
+        cls,
+        z: np.ndarray,
+        norms: np.ndarray,
+        radius: float,
+        weights: np.ndarray | None,
+        parts: np.ndarray | float = 1.0,
+        room: np.ndarray | float = float(GRID * GRID),
+    ) -> "Images":
         """Quantise the columns of z (ell, count), which is overwritten; see `frames.quantise`."""
-        return cls(*quantise(z, norms, radius), weights)
+        return cls(*quantise(z, norms, radius, parts, room), weights)
 
     def count(self) -> float:
         """Return the sum of the weights of records that count."""

@@ -29,6 +29,7 @@ from pubpriv.data.columns import MAPS
 from pubpriv.data.frames import Frame
 from pubpriv.data.pieces import longest_block
 from pubpriv.data.questions.base import Question, Totals
+from pubpriv.data.questions.completed import as_seen, fill_of
 from pubpriv.data.questions.in_period import weighing
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
@@ -45,6 +46,9 @@ _PRODUCTS_IN = 1
 the products."""
 
 _RANDOM_ORDERS = 4
+
+_PARTS = 4
+"""Parts into which the records of a trial are divided at random, each of which is then tried without the others."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,9 @@ def _tried(question: Question, columns: int, seconds: float) -> Trial:
             if differs or (tried >= _FEW and time.thread_time() - start > seconds):
                 break
             differs = block.in_order(order).look(products=tried < _PRODUCTS_IN).difference(expected)
+        if fill_of(question) is not None and not differs:  # records of other patterns of missing cells were there
+            for some in np.sort(random.permutation(TRIED).reshape(_PARTS, -1)):
+                differs = differs or block.of_some(some).look(products=False).image_difference(expected, some)
     return Trial(differs, expected.digest())
 
 
@@ -181,15 +188,19 @@ class _Block:
         weights = None if self.weights is None else self.weights[order]
         return dataclasses.replace(self, which=self.which[order], weights=weights)
 
+    def of_some(self, chosen: np.ndarray) -> "_Block":
+        """Return a block of some records alone, in turn."""
+        return dataclasses.replace(self, which=np.resize(chosen, len(self.which)))
+
     def look(self, products: bool) -> "_Look":
         """Compute images, regions and totals of this block, and if wanted, keep products of records and points."""
-        first = np.unique(self.which, return_index=True)[1]
+        _, first, place = np.unique(self.which, return_index=True, return_inverse=True)
         images: dict[str, np.ndarray] = {}
         uneven: list[str] = []
 
         def note(name: str, values: np.ndarray) -> None:
             images[name] = values.take(first, axis=-1)
-            if not self._same(values, images[name]):
+            if not self._same(values, images[name].take(place, axis=-1)):
                 uneven.append(name)
 
         def note_product(values: np.ndarray) -> None:
@@ -198,17 +209,18 @@ class _Block:
 
         records, watch = self.records.take(self.which, axis=1), note_product if products else None
         view = View(records, weights=self.weights, codes=CODES.take(self.which), watch=watch)
+        shown = as_seen(self.question, view)
         for number, frame in enumerate(frames_in(self.question)):
-            image, lengths = view.mapped(frame)
+            image, lengths = shown.mapped(frame)
             note(f"the image under frame {number}", image)
             note(f"the length under frame {number}", lengths)
         for number, assign in enumerate(integers_in(self.question)):
-            note(f"the region of partition {number}", assign(view))
+            note(f"the region of partition {number}", assign(shown))
         return _Look(self.question.totals(view), images, uneven)
 
     def _same(self, values: np.ndarray, of_records: np.ndarray) -> bool:
         """Check that each record has the same value in all its places; hostile ones, whose images may be NaN, apart."""
-        return bool(((values == of_records.take(self.which, axis=-1)) | (self.which < HOSTILE_ONES)).all())
+        return bool(((values == of_records) | (self.which < HOSTILE_ONES)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,11 +241,18 @@ class _Look:
         """Name what depends on the place of a record; empty if nothing does."""
         if uneven := (*self.uneven, *expected.uneven):
             return uneven[0]
+        totals, differs = expected.totals, self.image_difference(expected, np.arange(TRIED))
+        return differs or next(
+            (f"the {name}" for name in totals if not np.array_equal(self.totals[name], totals[name])), ""
+        )
+
+    def image_difference(self, expected: "_Look", records: np.ndarray) -> str:
+        """Name an image that is another one in this arrangement of some `records`, rising, than in one of all."""
+        plain = records >= HOSTILE_ONES
         for name, values in self.images.items():
-            if not np.array_equal(values[..., HOSTILE_ONES:], expected.images[name][..., HOSTILE_ONES:]):
+            if not np.array_equal(values[..., plain], expected.images[name][..., records[plain]]):
                 return name
-        totals = expected.totals
-        return next((f"the {name}" for name in totals if not np.array_equal(self.totals[name], totals[name])), "")
+        return self.uneven[0] if self.uneven else ""
 
     def digest(self) -> str:
         """Hex digits of all bits."""

@@ -16,6 +16,7 @@ import numpy as np
 from pubpriv.data._checks import integer, kind, kinds, numbers, size
 from pubpriv.data._norms import KeptNorms
 from pubpriv.data.codec import public_value
+from pubpriv.data.completion import Completion
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms
 from pubpriv.errors import InvalidInput
@@ -42,6 +43,11 @@ class _Workspace(Confined):
         self._together = together
         self._by_id: dict[int, tuple[Frame, Frame]] = {}
         self._by_value: dict[Frame, Frame] = {}
+        self._beside: dict[int, _Workspace] = {}
+
+    def beside(self, key: int) -> "_Workspace":
+        """Return a workspace of the same kind for other records in the same places."""
+        return self._beside.setdefault(key, _Workspace(self._together))
 
     def same(self, frame: Frame) -> Frame:
         """Return the first of equal frames, so that they map a block once. They are compared once, which is slow."""
@@ -92,6 +98,7 @@ class View(Confined):
         self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
+        self._completed: dict[int, tuple[Frame, View, Completion | None]] = {}
         self._used = 0
         self._counts = False
 
@@ -148,6 +155,22 @@ class View(Confined):
         view = View(self.block, self._workspace, self.weights, self.codes, self._kept, self._watch, self.records)
         view._counts = True
         return view
+
+    def completed(self, fill: Frame) -> tuple["View", Completion | None]:
+        """Return a view of the same records, completed by the Gaussian of `fill`, and how; itself if none is to be.
+
+        Weights and places are the same, and nothing is kept of it for later scans.
+        """
+        fill = self._workspace.same(fill)
+        known = self._completed.get(id(fill))
+        if known is None:
+            inner = self._workspace.beside(id(fill))
+            found = Completion.of(self.block, fill, self.products, inner.array("completed", self.block.shape))
+            view = self
+            if found is not None:
+                view = View(found.block, inner, self.weights, self.codes, None, self._watch, self.records)
+            known = self._completed[id(fill)] = fill, view, found
+        return known[1], known[2]
 
     def holding(self, block: np.ndarray) -> "View":
         """Return a view of other records in the same places, with the same weights, from which nothing is kept."""

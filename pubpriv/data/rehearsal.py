@@ -14,6 +14,7 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import rebuilt
 from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, Scale, check_totals
+from pubpriv.data.questions.completed import fill_of
 from pubpriv.data.questions.in_period import weighing
 from pubpriv.data.questions.radial import GAUSSIAN, under_law
 from pubpriv.data.regions import View
@@ -112,6 +113,12 @@ def _records(question: Question, columns: int) -> Iterator[np.ndarray]:
         record = np.zeros(columns)
         record[-1] = cell
         yield record
+    if fill_of(question) is not None:
+        for column in range(columns):
+            yield np.where(np.arange(columns) == column, np.nan, 0.0)
+            yield np.where(np.arange(columns) == column, 0.0, np.nan)
+            yield np.where(np.arange(columns) == column, np.nan, 1e308)
+            yield np.where(np.arange(columns) == column, np.inf, np.nan)
     yield np.resize(HOSTILE, columns)
     yield np.resize((1e308, -1e308), columns)
     own = list(centers_and_points(question, _MOST_OWN // 2))

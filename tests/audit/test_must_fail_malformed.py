@@ -21,7 +21,8 @@ from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, NearestPoint
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
-_, MAPS, POINTS, REGIONS, THRESHOLDS, GROUPS, NOISE, SELECTIONS, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
+_, MAPS, POINTS, REGIONS, THRESHOLDS, GROUPS, FILLS, NOISE, *OTHERS = _PROMISES
+SELECTIONS, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = OTHERS
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +132,13 @@ def test_a_partition_inside_another_that_is_not_looked_at(monkeypatch, wrong):
     monkeypatch.setattr(the_door, "rehearse", lambda question, columns: None)
     caught = wrong(MAPS)
     assert {name.partition(",")[0] for name in caught} == {"one centre inside a refined partition"}
+
+
+def test_a_fill_that_is_not_looked_at(unguarded, wrong):
+    """Radii for fewer cells than a record may have: only a record with another number of cells makes it fail."""
+    unguarded.setattr(_defects.CompletedGram, "__post_init__", lambda self: None)
+    assert "fewer radii than cells, forged" in wrong(FILLS)
+    assert "less uncertainty than none, forged" in wrong(FILLS)
 
 
 def test_regions_that_are_not_counted(unguarded, wrong):

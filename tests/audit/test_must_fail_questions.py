@@ -14,7 +14,7 @@ from pubpriv.audit import _noise_law, _prices, _sensitivity
 from pubpriv.audit._catalogue import examples, unsound
 from pubpriv.audit._noise_law import _DRAWS, _answered, _at_scales, _Batches
 from pubpriv.audit._sensitivity import _searched
-from pubpriv.data import images
+from pubpriv.data import completion, images
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
@@ -40,10 +40,12 @@ from pubpriv.privacy.budgets import approx
 from pubpriv.privacy.noise import OperatingSystemNoise
 
 
-def broken(*names):
+def broken(*names, tables=1):
     """What a short search finds broken of the examples of those names, built by the product as it is patched now."""
     found = {
-        example.name: _searched(example, climb=0, tables=1, seed=0) for example in examples() if example.name in names
+        example.name: _searched(example, climb=0, tables=tables, seed=0)
+        for example in examples()
+        if example.name in names
     }
     assert set(found) == set(names)
     return {name: finding.detail for name, finding in found.items() if not finding.holds}
@@ -186,6 +188,47 @@ def test_shares_that_lean_on_other_records(monkeypatch):
     assert set(broken("gram-shares")) == {"gram-shares"}
 
 
+COMPLETED = "completed-gram", "completed-tight", "completed-shells", "completed-cells"
+
+
+def test_uncertain_directions_without_their_bound(monkeypatch):
+    """Records are kept as if V V' took no room: clipped to the whole radius, they are longer than the price is for."""
+    assert not broken(*COMPLETED)
+    monkeypatch.setattr(completion, "bounds_of", lambda vectors: np.zeros(len(vectors)))
+    assert "completed-tight" in broken(*COMPLETED)
+
+
+def test_uncertain_directions_that_are_added_larger_than_they_are_bounded(monkeypatch):
+    """The covariance is scaled after the check."""
+    real = completion.Directions.weighed
+    monkeypatch.setattr(completion.Directions, "weighed", lambda each, counts: 4 * real(each, counts))
+    assert set(broken(*COMPLETED)) == {*COMPLETED}
+
+
+def test_records_completed_by_the_means_of_a_block(monkeypatch):
+    """A fill that each record moves: a record then leans on the others."""
+    real = completion.Completion.of.__func__
+
+    def of(cls, block, fill, product, out):
+        found = real(cls, block, fill, product, out)
+        if found is not None:
+            means = np.nanmean(np.where(np.isfinite(block), block, np.nan), axis=1, keepdims=True)
+            found.block[:] = np.where(np.isnan(block) & np.isfinite(found.block), means, found.block)
+        return found
+
+    monkeypatch.setattr(completion.Completion, "of", classmethod(of))
+    assert set(broken("completed-gram", "completed-sums")) == {"completed-gram", "completed-sums"}
+
+
+def test_patterns_that_lean_on_each_other(monkeypatch):
+    """Factors of a pattern are computed with those of the patterns that happen to be in the block."""
+    real = completion._Patterns.inverse_factors
+    monkeypatch.setattr(
+        completion._Patterns, "inverse_factors", lambda each: real(each) * (1 + 1e-4 * (len(each.numbers) - 1))
+    )
+    assert set(broken("completed-gram", "completed-sums", tables=20)) == {"completed-gram", "completed-sums"}
+
+
 def test_a_root_of_two_lost_in_every_weight(monkeypatch):
     """Sensitivity over noise smaller than it is, wherever a question asks for it."""
     half = lambda part: squared_weight(part) / 2  # noqa: E731
@@ -233,7 +276,7 @@ def test_mirrored_entries_with_half_their_noise(monkeypatch):
     assert "second-moment-cells" in broken("second-moment-cells")
 
 
-def _negative_test(z, norms, radius):
+def _negative_test(z, norms, radius, *_):
     """`quantise` as the prototypes had it: records beyond the ball are dropped, by multiplying with zero."""
     z = z * grid_scale(z.shape[0], radius) * np.minimum(1.0, radius / np.sqrt(norms))
     q = np.rint(z)
@@ -252,7 +295,7 @@ def test_nan_that_passes_the_check(monkeypatch):
 def test_records_that_are_not_clipped(monkeypatch):
     """No radius and no check: a record adds what it likes."""
 
-    def quantise(z, norms, radius):
+    def quantise(z, norms, radius, *_):
         return np.rint(z * grid_scale(z.shape[0], radius)), np.ones(z.shape[1], dtype=bool)
 
     monkeypatch.setattr(images, "quantise", quantise)

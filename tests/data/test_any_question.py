@@ -138,6 +138,13 @@ def grid(draw, d):
 
 
 @st.composite
+def missing_patterns(draw, d):
+    every = list(range(d))
+    listed = draw(st.lists(st.lists(st.sampled_from(every), unique=True).map(sorted), max_size=3, unique_by=tuple))
+    return {"type": "MissingPatterns", "columns": every, "listed": listed, "by_number": True}
+
+
+@st.composite
 def refined(draw, d):
     groups = draw(nearest(d) | st.just({"type": "Everything"}))
     inner = [draw(cells(d) | shells(d) | column_cells(d)) for _ in range(regions(groups))]
@@ -152,6 +159,7 @@ def regions(partition):
         "Cells": lambda: len(partition["frames"]),
         "Shells": lambda: len(partition["edges"]) + 1,
         "ColumnCells": lambda: len(partition["edges"]) + 2,
+        "MissingPatterns": lambda: len(partition["listed"]) + len(partition["columns"]) + 1,
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
         "GridCells": lambda: sum(map(len, partition["cells"])),
@@ -195,6 +203,14 @@ def of_rows(draw, d):
         k = len((partition.get("cells") or partition)["frames"])
         inner |= {name: (inner[name] * k)[:k] for name in ("frames", "radii")}
         return {"type": kind, "inner": inner, "grain": draw(st.sampled_from([1, 8]))}
+    if kind == "CompletedGram":
+        partition = draw(cells(d) | shells(d) | st.just({"type": "Everything"}))
+        parts = [*draw(st.lists(st.floats(0.25, 4), min_size=d - 1, max_size=d - 1)), 1.0]
+        told = {"fill": draw(frames(d, d)), "level": draw(st.floats(0, 1)), "parts_of_radius": parts}
+        return draw(joint("LiftedGram", partition, d)) | told | {"type": kind}
+    if kind == "Completed":
+        inner = draw(joint("Moments", draw(cells(d)), d))
+        return {"type": kind, "inner": inner, "fill": draw(frames(d, d))}
     sd = st.integers(SD >> 8, SD)
     if kind == "Bisection":
         low, logarithmic = draw(st.floats(0.1, 2)), draw(st.booleans())
@@ -216,6 +232,7 @@ def of_rows(draw, d):
         | cells(d)
         | shells(d)
         | column_cells(d)
+        | missing_patterns(d)
         | pairs(d)
         | balls(d)
         | component_shells(d)

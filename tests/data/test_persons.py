@@ -285,7 +285,7 @@ def test_questions_of_persons_that_are_none(inner, most, grain, says):
     """Nothing is asked per person twice, or with weights that do not fit their bytes."""
     with pytest.raises(InvalidInput, match=says):
         PerPerson(inner, most, grain)
-    assert len(WEIGHED) == 9
+    assert len(WEIGHED) == 11
 
 
 def test_totals_beyond_64_bits_are_clamped_and_never_wrap():

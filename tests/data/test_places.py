@@ -30,7 +30,10 @@ from pubpriv.errors import InvalidInput, NoAnswer
 
 COLUMNS = 5
 KINDS = {example.name: example.question for example in examples() if isinstance(example.question, WEIGHED)}
-WITHOUT_PRODUCTS = {"counts-everything", "counts-category", "counts-column", "columns-joint", "columns-by-category"}
+WITHOUT_PRODUCTS = {
+    *("counts-everything", "counts-category", "counts-column", "columns-joint", "columns-by-category"),
+    *("counts-missing", "joint-missing"),
+}
 right = np.matmul
 
 
@@ -47,6 +50,8 @@ def grown(value, random):
     for name in {"points", "centers"} & {*fields}:
         wide = fields["frame"].dimension
         fields[name] = tuple(tuple(random.normal(size=wide).tolist()) for _ in fields[name])
+    if "parts_of_radius" in fields:
+        fields["parts_of_radius"] = tuple(np.linspace(0.5, 1.0, COLUMNS).tolist())
     if type(value).__name__ == "GridCells":
         sizes = [frame.dimension for frame in fields["frames"]]
         fields["cells"] = tuple(

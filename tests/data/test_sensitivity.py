@@ -98,9 +98,9 @@ def pair_for(name):
         return ADVERSARIES["counts-one" if single else "counts"]
     if name == "fourth-everything":
         return ADVERSARIES["orthogonal"]
-    if name.startswith("sums"):
+    if name.startswith(("sums", "completed-sums")):
         return ADVERSARIES["antipodes"]
-    if name.startswith("second-moment"):
+    if name.startswith("second-moment") or name == "completed-gram":
         return ADVERSARIES["orthogonal"]
     if name.startswith("bisection"):
         return ((-4.0, 0.0), (900.0, 0.0)) if "signed" in name else ((0.5, math.expm1(0.5)), (None, None))
@@ -445,5 +445,5 @@ def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
     assert kinds == {*CLOSED_LIST} - {InPeriod, OfSample, PerPerson, PersonSizes, Radial}  # audited apart
-    assert 7 * len(PARTITIONS) + 8 == len(QUESTIONS)
+    assert 7 * len(PARTITIONS) + 10 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0

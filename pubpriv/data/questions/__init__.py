@@ -8,6 +8,8 @@
 | `FourthMoments` | sum of the fourth powers of z | 2 R^2 w^2 |
 | `Moments` | count, sum of q, sum of q'q | 2 (wN^2 + wS^2 R^2 + wQ^2 R^4) if 2 wN wQ >= wS^2 |
 | `LiftedGram` | count, sum of q, sum of q q' | 2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2) |
+| `CompletedGram` | `LiftedGram` of records whose missing cells are completed, with their uncertainty | the same |
+| `Completed` | another of these, of records whose missing cells are completed | the other's |
 | `Bisection` | a quantile, by adaptive counts | steps * w^2 |
 | `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
 | `StableCells` | the fullest cell of each column, above a threshold | 2 l w^2 for l columns, and a chance of failing |
@@ -29,6 +31,7 @@ from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Part, Question
+from pubpriv.data.questions.completed import Completed, CompletedGram
 from pubpriv.data.questions.in_period import InPeriod
 from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import OF_ROWS
@@ -45,6 +48,8 @@ __all__ = [
     "Bisection",
     "BoundedScore",
     "ClippedSums",
+    "Completed",
+    "CompletedGram",
     "Counts",
     "FourthMoments",
     "InPeriod",

@@ -280,8 +280,13 @@ class LiftedGram(_Joint):
         for region, images in enumerate(self._images(view, labels, shares)):
             if images is not None:
                 counts[region], sums[region], grams[region] = images.count(), images.sum(), images.gram()
+        return self.joined(counts, sums, grams, self._bare_counts(labels, view, grain))
+
+    def joined(self, counts: np.ndarray, sums: np.ndarray, grams: np.ndarray, bare: np.ndarray) -> Totals:
+        """Return totals of counts (k,), sums (k, ell) and second moments (k, ell, ell), and counts without a frame."""
+        k, ell = sums.shape
         pieces = {
-            "count": np.concatenate([counts, self._bare_counts(labels, view, grain)]),
+            "count": np.concatenate([counts, bare]),
             "sum": sums,
             "diagonal": grams.diagonal(axis1=1, axis2=2),
             "upper": grams.reshape(k, -1)[:, _flat(ell)],

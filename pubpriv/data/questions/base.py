@@ -22,6 +22,7 @@ from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
+from pubpriv.data.missing_patterns import MissingPatterns
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells, View
@@ -30,7 +31,7 @@ from pubpriv.errors import InvalidInput
 
 PARTITIONS = (
     *(Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells),
-    *(ByCategory, ColumnCells),
+    *(ByCategory, ColumnCells, MissingPatterns),
 )
 """The closed list of partitions: each puts a record in one region at most, as the prices of questions require."""
 

@@ -13,13 +13,14 @@ from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Around, Question, Totals, root_up, squared_weight
+from pubpriv.data.questions.completed import Completed, CompletedGram
 from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import View
 
-_BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, InShares, LiftedGram, Moments)
+_BOTH_ENDS = (BoundedScore, ClippedSums, CompletedGram, FourthMoments, InShares, LiftedGram, Moments)
 """Questions in which adding or removing a record costs at most half the squared distance of replacing one."""
 
 
@@ -59,6 +60,8 @@ class InPeriod(Around):
         Bisection
         | BoundedScore
         | ClippedSums
+        | Completed
+        | CompletedGram
         | Counts
         | FourthMoments
         | InShares
@@ -79,6 +82,9 @@ class InPeriod(Around):
     def of_rows(cls, question: Any, period: str) -> "InPeriod":
         """Ask a question about rows within a period at the same price: if it would cost more, noise is increased."""
         wanted = cls(question, period)
+        if isinstance(question, Completed):
+            inner: Any = cls.of_rows(question.inner, period).inner
+            return cls(replace(question, inner=inner), period)
         if wanted.squared_distance <= question.squared_distance:
             return wanted
         times = wanted.squared_distance / question.squared_distance
@@ -90,6 +96,8 @@ class InPeriod(Around):
         inner = self.inner
         if in_person_unit(inner):
             return inner.squared_distance
+        if isinstance(inner, Completed):  # a record that moves is completed on both sides, and moves no other
+            return InPeriod(inner.inner, self.period).squared_distance
         if isinstance(inner, Counts):
             return 2 * inner.squared_length
         if isinstance(inner, JointCounts):

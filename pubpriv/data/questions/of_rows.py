@@ -7,6 +7,7 @@ from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
+from pubpriv.data.questions.completed import Completed, CompletedGram
 from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
@@ -18,6 +19,8 @@ OF_ROWS: dict[type[Any], tuple[str, ...]] = {
     Bisection: (_PERSONS, _RADIAL),
     BoundedScore: (_PERSONS, _RADIAL),
     ClippedSums: (_PERSONS, _RADIAL, _REGIONS),
+    Completed: (_PERSONS, _RADIAL),
+    CompletedGram: (_PERSONS, _RADIAL, _REGIONS),
     Counts: (_PERSONS, _RADIAL, _REGIONS),
     FourthMoments: (_PERSONS, _RADIAL, _REGIONS),
     InShares: (_PERSONS, _RADIAL, _REGIONS),

@@ -15,6 +15,7 @@ from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
 from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Delegating, Totals
+from pubpriv.data.questions.completed import Completed, CompletedGram
 from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import View
@@ -47,7 +48,17 @@ class OfSample(Delegating):
     """
 
     inner: (
-        Bisection | BoundedScore | ClippedSums | Counts | FourthMoments | InShares | JointCounts | LiftedGram | Moments
+        Bisection
+        | BoundedScore
+        | ClippedSums
+        | Completed
+        | CompletedGram
+        | Counts
+        | FourthMoments
+        | InShares
+        | JointCounts
+        | LiftedGram
+        | Moments
     )
     every: int
 

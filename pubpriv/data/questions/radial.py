@@ -15,6 +15,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions._counts import JointCounts
 from pubpriv.data.questions.base import Delegating, Draw, Part, Question, Scale, Totals, Values, root_up
+from pubpriv.data.questions.completed import Completed
 from pubpriv.data.questions.in_shares import InShares
 from pubpriv.data.questions.of_rows import BY_REGION, UNDER_RADIAL
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes, of_one_row
@@ -211,7 +212,7 @@ def _alike(question: Any) -> bool:
 
 def _widened(question: Any, squared: Fraction) -> Any:
     """The question with noise scales sqrt(squared) times as large, rounded up."""
-    if isinstance(question, PerPerson | InShares):
+    if isinstance(question, PerPerson | InShares | Completed):
         return replace(question, inner=_widened(question.inner, squared))
     if hasattr(question, "noise_scale"):
         return replace(question, noise_scale=root_up(squared * question.noise_scale**2))

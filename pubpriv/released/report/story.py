@@ -15,10 +15,13 @@ from pubpriv.released.numbers import counted
 from pubpriv.released.report.lead import lead
 from pubpriv.released.report.words import headline
 
+_FILLED = "missing cells are completed by a public rule"
+
 _WORDS = {
     "Bisection": "how far out a given share of the rows lies",
     "BoundedScore": "which of two models describes the rows better",
     "ClippedSums": "sums of the rows in each region",
+    "CompletedGram": f"count, sums and products of columns, in each region; {_FILLED}",
     "Counts": "how many rows lie in each region",
     "FourthMoments": "how heavy the tails are: sums of fourth powers",
     "JointCounts": "how many rows lie in each region, of several ways to cut",
@@ -34,6 +37,10 @@ _OF_ONE_ROW = ("Selection", "StableCells")
 """Questions that are not sums: only the last row of each person is asked (`data.questions.per_person`)."""
 
 
+_WRAPPED = {"Completed": _FILLED, "InShares": "a row is divided among them"}
+"""Descriptions of questions about another question."""
+
+
 def in_words(question: str) -> str:
     """Describe what a question asks; a question without a description keeps its name."""
     radial = re.fullmatch(r"Radial\((.+)\)", question)
@@ -42,9 +49,10 @@ def in_words(question: str) -> str:
     dated = re.fullmatch(r"(.+) in ([0-9][0-9QW-]+)", question)
     if dated is not None:
         return f"{in_words(dated[1])}; only rows of {dated[2]}"
-    shared = re.fullmatch(r"InShares\((.+)\)", question)
-    if shared is not None:
-        return f"{in_words(shared[1])}; a row is divided among them"
+    for wrapper, words in _WRAPPED.items():
+        wrapped = re.fullmatch(rf"{wrapper}\((.+)\)", question)
+        if wrapped is not None:
+            return f"{in_words(wrapped[1])}; {words}"
     if question.endswith(" of a sample"):
         return f"{in_words(question.removesuffix(' of a sample'))}; of some of the rows, those that a public rule picks"
     if question.endswith(" per person"):

@@ -12,7 +12,7 @@ from pubpriv.released.report._route import route
 from pubpriv.released.report.explained import explained
 from pubpriv.released.report.story import Story, in_words
 
-WRAPPERS = {"InPeriod", "InShares", "OfSample", "PerPerson", "Radial"}
+WRAPPERS = {"Completed", "InPeriod", "InShares", "OfSample", "PerPerson", "Radial"}
 
 
 def asked_often(**privacy):
