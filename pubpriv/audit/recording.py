@@ -174,7 +174,7 @@ def _neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarr
     """Tables that differ from `rows` in one record: extreme ones first, then jumps of growing length."""
     generator = np.random.default_rng([seed, 1])
     n, d = rows.shape
-    spread = rows.std(axis=0)
+    spread, middle = np.nanstd(rows, axis=0), np.nanmean(rows, axis=0)
     extremes = [np.full(d, 1e308), np.full(d, np.nan), np.r_[np.inf, np.zeros(d - 1)], np.full(d, 5e-324)]
     for number in range(count):
         i = int(generator.integers(n))
@@ -185,7 +185,7 @@ def _neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarr
             changed[i] = rows[int(generator.integers(n))] + generator.normal(size=d) * spread
         else:
             reach = spread * 10 ** generator.uniform(0, 4)
-            changed[i] = 2 * rows.mean(axis=0) - rows[i] + generator.normal(size=d) * reach
+            changed[i] = 2 * middle - rows[i] + generator.normal(size=d) * reach
         yield changed
 
 
@@ -205,4 +205,7 @@ def _driver(estimator: Estimator, trial: Trial, seed: int) -> Driver:
     names = [f"x{i}" for i in range(d)]
     public = PublicTable(tuple(names), drawn(trial.public_rows, np.random.default_rng(k)))
     name = f"estimate_{estimator.name}" + (f", {trial.name}" if trial.name else "")
-    return Driver.of(name, estimator, trial, public, drawn(4000, np.random.default_rng([seed, k])))
+    rows = drawn(4000, generator := np.random.default_rng([seed, k]))
+    if trial.missing:
+        rows[generator.random(rows.shape) < trial.missing] = np.nan
+    return Driver.of(name, estimator, trial, public, rows)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pubpriv.cli import buys, fleet, honest, persons, pure
+from pubpriv.cli import buys, fleet, honest, incomplete, persons, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
 from pubpriv.cli.figures import named, tell, tell_rows
@@ -84,6 +84,7 @@ app.command("best-radius")(honest.best_radius)
 app.command("verdicts")(honest.verdicts)
 app.command("regression")(honest.regression)
 app.command("shift")(honest.shift)
+app.command("missing")(incomplete.missing)
 app.command("pure")(pure.pure)
 app.command("persons")(persons.persons)
 app.command("groups")(persons.groups)

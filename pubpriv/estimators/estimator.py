@@ -58,6 +58,7 @@ class Trial:
         columns: number of columns of the table.
         apart: distance between the means of any two of them.
         public_rows: number of public rows, the same rows in each audit. 0: the method works without them.
+        missing: share of the private cells that are missing.
     """
 
     name: str = ""
@@ -67,6 +68,7 @@ class Trial:
     columns: int = 3
     apart: float = 0.0
     public_rows: int = 8
+    missing: float = 0.0
 
 
 @dataclass(frozen=True)

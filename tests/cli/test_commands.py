@@ -274,7 +274,7 @@ COMMANDS = [
     "ledger verify", "ledger export", "ledger restore", "ledger grant", "ledger close", "audit", "bench", "bench scan",
     "bench demo", "bench mixture", "bench best-radius", "bench looks", "bench verdicts", "bench regression",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
-    "bench buys", "bench no-public", "bench persons", "bench pure", "bench groups", "bench quantiles",
+    "bench buys", "bench missing", "bench no-public", "bench persons", "bench pure", "bench groups", "bench quantiles",
     "bench fleet", "bench fleet history", "bench fleet year", "bench fleet deploy", "bench fleet at-once",
     "bench fleet dask",
     "demo", "doctor", "init", "show", "status",

@@ -241,3 +241,23 @@ def test_without_public_rows_what_cannot_be_is_refused(alone, options, text, bal
     assert told.code == 2
     assert text in told.err
     assert balance("alone")["runs"] == 0
+
+
+def test_missing_cells_are_estimated_where_it_is_asked_for(fit, world):
+    """The warning says so, the model file tells of each column, and the run is replayed for nothing."""
+    rows = 5 + 2 * np.random.default_rng(7).standard_normal((2000, D))
+    rows[:, 1:][np.random.default_rng(8).random((2000, 2)) < 0.3] = np.nan
+    pd.DataFrame(rows, columns=["a", "b", "c"]).to_parquet(world / "private.parquet")
+    flags = "--target", "gaussian", "--missing", "estimate"
+    told = fit("gaussian", *flags, release_id="r1")
+    assert told.code == 0, told.err
+    first = (world / "model.json").read_bytes()
+    missing = json.loads(first)["diagnostics"]["missing"]
+    assert missing["columns"]["b"]["share"] == pytest.approx(0.3, abs=0.05)
+    assert fit("gaussian", *flags, "--overwrite", release_id="r1").code == 0
+    assert (world / "model.json").read_bytes() == first
+
+
+def test_missing_cells_are_estimated_for_one_target_only(refused):
+    """Another target is refused before anything is spent."""
+    assert "target gaussian" in refused("gaussian", "--missing", "estimate")

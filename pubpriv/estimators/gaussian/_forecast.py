@@ -45,6 +45,11 @@ from pubpriv.privacy.budgets import Budget, Purse
 _SHELLS = 8
 """Number of shells in an expected release: Gaussian rows are in the core and the first shell."""
 
+_INCOMPLETE = (
+    "the errors are those of a table without missing cells. If clearly fewer rows than all are whole, others are used "
+    "by the cells that they have, in other questions at the same sum: 3% of it counts which cells are missing"
+)
+
 
 @dataclass(frozen=True)
 class GaussianCase:
@@ -56,6 +61,7 @@ class GaussianCase:
         target: `auto`, `gaussian` or `moments`.
         hints: advice from the public rows to use other columns.
         of_mean: whether only the mean is reported.
+        estimates_missing: whether rows that lack cells are used.
     """
 
     layout: Layout
@@ -63,6 +69,7 @@ class GaussianCase:
     target: str
     hints: tuple[str, ...] = ()
     of_mean: bool = False
+    estimates_missing: bool = False
 
     most_rows = MOST_ROWS
 
@@ -105,7 +112,7 @@ class GaussianCase:
         """Say what the errors assume, which columns are degenerate, and which have an expensive tail."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         rounds = "rounds end once one finds the rows settled; the final release then gets what the others would cost"
-        return (law, rounds, *self.layout.notes(), *self.hints)
+        return (law, rounds, *((_INCOMPLETE,) if self.estimates_missing else ()), *self.layout.notes(), *self.hints)
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
         """Give the sample sizes of Theorems B.5 and B.12, and of methods without public rows."""

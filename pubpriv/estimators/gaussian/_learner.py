@@ -51,7 +51,7 @@ from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
 
-_WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
+WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones have less noise."""
 
 _OFF = 0.125
@@ -80,7 +80,7 @@ times that, and 2% of their numbers were outside their intervals."""
 _MOST_BLUR = 1.5
 """Upper limit of the allowance for gaps of a lattice in a variance of w."""
 
-_MISSED, LEFT_OUT = 4.0, 2.0
+MISSED, LEFT_OUT = 4.0, 2.0
 """Rows count as incomplete (first number), or as too far out in the last release (second), if the released count is
 below n by this many of its noise sds."""
 
@@ -245,7 +245,7 @@ def _approach(
     median = float(found.values["quantile"][0])
     answer = curator.release(within(found.question.frame, median), asks[1].label)
     read = sample_of(answer.question) or 1  # of a resumed run, as it was asked
-    moments = _moments_of(answer, _of_one_in(read, whole.of(curator.size)), _MISSED)
+    moments = moments_of(answer, _of_one_in(read, whole.of(curator.size)), MISSED)
     # units in which the records' median norm equals a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(
@@ -253,7 +253,7 @@ def _approach(
     )
     inner, records = _moved(moments, median), read * moments.records
     if not of_all:
-        settled = _settled(position.frame, inner, position.accuracy, accuracy)
+        settled = has_settled(position.frame, inner, position.accuracy, accuracy)
         likely = search.interpolated(found.values["count"]) / median
         return Position(inner, records, accuracy, settled=settled, median=likely)
     seconds, sds = (part["moment"][1:] / position.records for part in (answer.values, answer.question.noise()))
@@ -261,7 +261,7 @@ def _approach(
     return Position(frame, records, accuracy, None if frame == inner else inner)
 
 
-def _settled(before: Frame, after: Frame, accuracy: float, own: float) -> bool:
+def has_settled(before: Frame, after: Frame, accuracy: float, own: float) -> bool:
     """Decide whether a round from one map to another, with this accuracy before and its own, was the last needed."""
     (start, first), (end, second) = before.dense(), after.dense()
     used = first.any(axis=0)  # columns that the map does not use stay where they are
@@ -305,9 +305,9 @@ def measure(curator: Curator, position: Position, ask: Ask, whole: WholeRows) ->
     """
     size, d = whole.of(curator.size), position.frame.dimension
     n = size.rows
-    radius, end = _final_radius(n, d, ask.rho), gaussian_end(n, d)
+    radius, end = final_radius(n, d, ask.rho), gaussian_end(n, d)
     answer = curator.release(final_question(position.frame, radius, end, ask), ask.label)
-    found = debias(_moments_of(answer, size, LEFT_OUT), position.accuracy)
+    found = debias(moments_of(answer, size, LEFT_OUT), position.accuracy)
     if len(answer.values["count"]) == 1:
         return found
     inside, odd = answer.values["count"].tolist()
@@ -405,7 +405,7 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
 
 
-def _moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
+def moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
     """Read mean and second moment from the first region of a joint release of n rows, with the question as stored.
 
     All rows are in that region unless its count is lower than n by more than `missed` sds.
@@ -470,7 +470,7 @@ def walk(
     """
     position = Position(start, whole.rows)
     count, asked = len(plan.rounds), list[tuple[Ask, Ask]]()
-    widening = _WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
+    widening = WIDENING if plan.final.law == GAUSSIAN else _pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
         last = number == count - 1
         if position.settled and not last and plan.may_end:
@@ -507,7 +507,7 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     return errors
 
 
-def _final_radius(n: int, d: int, rho: float) -> float:
+def final_radius(n: int, d: int, rho: float) -> float:
     """Give the clip radius of the final release at `rho`. See `best_moment_radius`."""
     return best_moment_radius(n, d, final_rho(final_theta(d), rho))
 

@@ -68,10 +68,10 @@ _TELLING = 0.0063
 """The histogram gets more than its least share if the noise of a bin exceeds this share of n d: few rows of few columns
 hardly distinguish one tail from another."""
 
-_CHECK_SHARE = Fraction(2, 100)
+CHECK_SHARE = Fraction(2, 100)
 """Share of the histogram in the budget if it only tests whether the rows are Gaussian."""
 
-_COUNT_SHARE = Fraction(1, 100)
+COUNT_SHARE = Fraction(1, 100)
 """Share of the count of whole rows in the budget."""
 
 _COUNTED = Fraction(5, 100)
@@ -165,9 +165,7 @@ class TablePlan(LearnerPlan):
         return final_theta(d, self.of_mean)
 
 
-def _round_shares(
-    n: int, d: int, purse: Purse, frame: Frame, of_all: bool = False
-) -> dict[str, tuple[Fraction, Blank]]:
+def round_shares(n: int, d: int, purse: Purse, frame: Frame, of_all: bool = False) -> dict[str, tuple[Fraction, Blank]]:
     """Give the shares of the rounds' questions, in order, with the makers of their placeholders in `frame`.
 
     Args:
@@ -215,7 +213,7 @@ def early_sample(curator: Curator, public: PublicTable, d: int, purse: Purse) ->
     return every if every >= _WORTH and distinct and curator.asks_of_samples else None
 
 
-def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict[str, Ask]:
+def split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict[str, Ask]:
     """Split the purse; the rest after `shares` is for the last release of all columns."""
     left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
     shares = shares | {"final": (left, blank)}
@@ -227,15 +225,15 @@ def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], b
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan for n rows of d columns."""
     frame = Frame((0.0,) * d)
-    shares = {"count": (_COUNT_SHARE, count_question)} | _round_shares(n, d, purse, frame)
-    shares["histogram"] = _CHECK_SHARE, partial(histogram_question, frame, float(n))
-    asks = _split_with_final(purse, shares, partial(final_question, frame, 1.0, 1.0))
+    shares = {"count": (COUNT_SHARE, count_question)} | round_shares(n, d, purse, frame)
+    shares["histogram"] = CHECK_SHARE, partial(histogram_question, frame, float(n))
+    asks = split_with_final(purse, shares, partial(final_question, frame, 1.0, 1.0))
     histogram = asks.pop("histogram")  # asked last, in coordinates in which the estimate makes the rows standard
-    return LearnerPlan((*asks.values(), histogram), asks["count"], _rounds_of(asks), asks["final"], histogram)
+    return LearnerPlan((*asks.values(), histogram), asks["count"], rounds_of(asks), asks["final"], histogram)
 
 
-def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
-    """Collect the asks of the rounds, by the names from `_round_shares`; none if there are no rounds."""
+def rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
+    """Collect the asks of the rounds, by the names from `round_shares`; none if there are no rounds."""
     numbers = [number for number in range(1, len(_ROUND_SHARES) + 1) if f"round-{number}/radius" in asks]
     return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
 
@@ -255,10 +253,10 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
     """
     d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
     may_be_gaussian = target == "auto" and not layout.degenerate  # degenerate columns are not Gaussian
-    shares: dict[str, tuple[Fraction, Blank]] = {"count": (_COUNT_SHARE, count_question)}
+    shares: dict[str, tuple[Fraction, Blank]] = {"count": (COUNT_SHARE, count_question)}
     if regular:
         of_all = TablePlan.whitens_all and not purse.radial
-        shares |= _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular), of_all)
+        shares |= round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular), of_all)
     for column in learnt:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
@@ -268,10 +266,10 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
         shares["far"] = far, partial(far_question, frame)
     shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
     last = partial(shells_question, frame, blank, counted=_COUNTED, of_mean=of_mean)
-    asks = _split_with_final(purse, shares, last)
+    asks = split_with_final(purse, shares, last)
     return TablePlan(
         asks=tuple(asks.values()),
-        rounds=_rounds_of(asks),
+        rounds=rounds_of(asks),
         final=asks["final"],
         count=asks["count"],
         scales=tuple(asks.get(_scale_name(column.index)) for column in layout.degenerate),

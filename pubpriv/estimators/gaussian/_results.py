@@ -159,7 +159,7 @@ def debiased(
         errors["covariance"]["clipping"] = _unsure_by(fit.odd, fitted)
     findings = (
         *of_run(enough, measured.converged, curator.size),
-        *_odd_rows(fit.odd, odd / n, odd >= max(MOST_ODD * n, CLEAR * sd)),
+        *odd_row_findings(fit.odd, odd / n, odd >= max(MOST_ODD * n, CLEAR * sd)),
         *fit.findings(),
         *_one_sided(fit.odd, errors, fitted),
     )
@@ -186,7 +186,7 @@ def of_run(enough: bool, settled: bool, size: Size) -> tuple[Finding, ...]:
     return *findings, *of_persons(size)
 
 
-def _odd_rows(odd: OddRows, share: float, many: bool) -> tuple[Finding, ...]:
+def odd_row_findings(odd: OddRows, share: float, many: bool) -> tuple[Finding, ...]:
     """Find that odd rows were left out; too many of them make all numbers doubtful."""
     if not (odd.seen or many):
         return ()

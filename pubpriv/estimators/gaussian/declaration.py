@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
-from pubpriv.estimators.gaussian.settings import GaussianSettings
+from pubpriv.estimators.gaussian.settings import ESTIMATE, GaussianSettings
 from pubpriv.estimators.public_rows import NO_PUBLIC, check_public
 from pubpriv.estimators.settings import ungrouped
 
@@ -47,7 +48,7 @@ def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.gaussian.settings import chosen_target
     from pubpriv.estimators.planning import Size
 
-    target = chosen_target(settings.target, settings.method, settings.scale)
+    target = chosen_target(settings.target, settings.method, settings.scale, settings.missing)
     if settings.method == NO_PUBLIC:
         check_public(not isinstance(public, Size), settings.method, (NO_PUBLIC,))
         return NoPublicCase(public.d if isinstance(public, Size) else len(public.columns))
@@ -57,8 +58,10 @@ def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
         precondition(public)
         return ReferenceGaussianCase(len(public.columns), len(public.rows))
     if isinstance(public, Size):
-        return GaussianCase.sized(public.d, public.m, target)
-    return GaussianCase.of(public, target, dict(settings.scale))
+        case = GaussianCase.sized(public.d, public.m, target)
+    else:
+        case = GaussianCase.of(public, target, dict(settings.scale))
+    return replace(case, estimates_missing=settings.missing == ESTIMATE)
 
 
 def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
@@ -68,8 +71,10 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian._preconditioner import check_rows, precondition
     from pubpriv.estimators.gaussian.settings import chosen_target
 
-    target = chosen_target(settings.target, settings.method, settings.scale)
+    target = chosen_target(settings.target, settings.method, settings.scale, settings.missing)
     check_public(bool(len(public.rows)), settings.method, (NO_PUBLIC,))
+    if settings.missing == ESTIMATE and settings.by is not None:
+        raise InvalidInput("missing cells are estimated where there are no groups: leave out by, or missing=estimate")
     if settings.method == NO_PUBLIC:
         return public
     if target == "gaussian":
@@ -115,6 +120,7 @@ GAUSSIAN = Estimator(
     trials=(
         Trial("auto", GaussianSettings(target="auto")),
         Trial("gaussian", GaussianSettings(target="gaussian")),
+        Trial("missing cells estimated", GaussianSettings(target="gaussian", missing="estimate"), missing=0.2),
         Trial("auto, pure", GaussianSettings(target="auto"), budget="pure:4"),
         Trial("moments", GaussianSettings(target="moments")),
         Trial("by group", GaussianSettings(by="half")),

@@ -17,12 +17,14 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
-from pubpriv.estimators._whole_rows import count_whole_rows
+from pubpriv.estimators._whole_rows import count_rows, count_whole_rows
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._heaps import check_heaps, heap
 from pubpriv.estimators.gaussian._hints import log_hints
+from pubpriv.estimators.gaussian._incomplete import check_estimated, estimate_incomplete
+from pubpriv.estimators.gaussian._incomplete_rounds import incomplete_plan
 from pubpriv.estimators.gaussian._learner import (
     Fitted,
     first_question,
@@ -41,7 +43,7 @@ from pubpriv.estimators.gaussian._reference import (
 )
 from pubpriv.estimators.gaussian._results import GaussianResult, check_held, debiased
 from pubpriv.estimators.gaussian._table_driver import estimate_table
-from pubpriv.estimators.gaussian.settings import chosen_target
+from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE, chosen_target
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
@@ -63,6 +65,7 @@ def estimate_gaussian(
     budget: BudgetLike | None = None,
     method: str = "learner",
     scale: Mapping[str, float] | None = None,
+    missing: str = DROP,
     force: bool = False,
     beta: float = 0.1,
     gamma: float = 0.0,
@@ -82,6 +85,8 @@ def estimate_gaussian(
             for the paper's own algorithm with CoinPress inside.
         scale: of columns whose spread the public rows do not show, or show wrongly: about one standard deviation, by
             column. Others that look so get theirs from a private quantile. Not with `gaussian`.
+        missing: rows that lack cells: `drop` leaves them out; `estimate` uses the cells that they have, with the target
+            `gaussian`. That is right if what is missing depends on observed columns.
         force: run below the line of feasibility as well, where the result is likely to be noise.
         beta: of `algorithm-2`: how likely its bounds from public rows may fail.
         gamma: of `algorithm-2`: total variation distance of the public law from the private one.
@@ -112,12 +117,14 @@ def estimate_gaussian(
         >>> found.covariance.shape, found.converged
         ((2, 2), True)
     """
-    target = chosen_target(target, method, scale)
+    target = chosen_target(target, method, scale, missing)
     check_arguments(public, curator)
     rows = public_rows(public, curator.columns, method)
 
     def whole(given: BudgetLike | None) -> tuple[GaussianEstimate, np.ndarray, Mapping[str, Any]]:
-        made = whole_gaussian(rows, curator, given, target, method, scale, force, (beta, gamma), runner)
+        made = whole_gaussian(
+            rows, curator, given, target, method, scale, force, (beta, gamma), runner, missing=missing
+        )
         return made, made.covariance, made.standard_errors["covariance"]
 
     if curator.groups is None:
@@ -136,13 +143,14 @@ def whole_gaussian(
     constants: tuple[float, float] = (0.1, 0.0),
     runner: Runner = plain,
     of_mean: bool = False,
+    missing: str = DROP,
 ) -> GaussianEstimate:
     """Estimate mean and covariance of all rows together; see `estimate_gaussian`; the constants are its beta and gamma.
 
     Where only the mean is reported (`of_mean`), the last question tells more of that, and whether the run converged is
     said of it alone.
     """
-    target = chosen_target(target, method, scale)
+    target = chosen_target(target, method, scale, missing)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         given = examine(rows, scale).given  # refuses what cannot be, before the run begins
@@ -165,6 +173,9 @@ def whole_gaussian(
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "learner" and not force:
         check_heaps(rows)
+    if missing == ESTIMATE:
+        check_estimated(curator, rows.rows.shape[1])
+        configuration |= {"missing": missing}
     if method == "algorithm-2":
         gaussian_only(method, curator.budget.kind)
         bound(rows, *constants)
@@ -175,16 +186,20 @@ def whole_gaussian(
     if method == "algorithm-2":
         outcome = algorithm_2(run, run(bound, rows, *constants), purse)
     else:
-        outcome = _learner(run, rows, preconditioner, purse, force)
+        outcome = _learner(run, rows, preconditioner, purse, force, missing)
     outcome = replace(outcome, notes=(*outcome.notes, *preconditioner.notes))
     return _estimate(outcome, curator, rows, method, target)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by check_held
 def _learner(
-    run: Execution, rows: PublicTable, preconditioner: Preconditioner, purse: Purse, force: bool
+    run: Execution, rows: PublicTable, preconditioner: Preconditioner, purse: Purse, force: bool, missing: str
 ) -> GaussianResult:
-    """Estimate by the learner: rounds, one last release, and a count of rows by length; see `_learner`."""
+    """Estimate by the learner: rounds, one last release, and a count of rows by length; see `_learner`.
+
+    If missing cells are estimated, the count of whole rows decides which of two plans follows, with one sum of prices:
+    without clearly fewer whole rows than rows, the same as ever.
+    """
     curator = run.curator
     check_run(curator, preconditioner.dimension, purse, force)
     d = preconditioner.dimension
@@ -193,7 +208,14 @@ def _learner(
     center, whitening, _ = preconditioner.arrays
     begin, early = (Frame.of(center, whitening), preconditioner.typical_radius), early_sample(curator, rows, d, purse)
     curator.foresee(first_question(run, *begin, plan, early))
-    whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
+    if missing == ESTIMATE and d > 1:
+        incomplete = incomplete_plan(purse, curator.n_rows, d)
+        curator.rehearse(*(path.questions for path in incomplete.paths))
+        whole = run(count_rows, incomplete.count)
+        if whole.fewer:
+            return estimate_incomplete(run, preconditioner, incomplete, purse, curator.columns)
+    else:
+        whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
     position, plan = walk(run, *begin, plan, whole, early)
     measured = run(measure, position, plan.final, whole)
     measured = replace(measured, blur=median_blur(rows, plan.final.law))

@@ -8,6 +8,10 @@ from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import Grouped, setting
 
 _TARGETS = ("auto", "gaussian", "moments")
+ESTIMATE, DROP = "estimate", "drop"
+"""What is done with rows that lack cells."""
+
+_MISSING = (DROP, ESTIMATE)
 _METHODS = ("learner", "algorithm-2", NO_PUBLIC)
 
 
@@ -36,6 +40,12 @@ class GaussianSettings(Grouped):
         planned=True,
         help="By column: about one standard deviation, where the public rows do not show it",
     )
+    missing: str = setting(
+        DROP,
+        choices=_MISSING,
+        planned=True,
+        help="Rows that lack cells: drop leaves them out; estimate uses the cells that they have (target gaussian)",
+    )
     force: bool = setting(False, help="Run where the answers will be mostly noise; the model says so")
 
 
@@ -45,7 +55,7 @@ def _check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
         raise InvalidInput(f"{name} must be one of {', '.join(accepted)}, not {given!r}")
 
 
-def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -> str:
+def chosen_target(target: str, method: str, scale: Mapping[str, float] | None, missing: str = DROP) -> str:
     """Return the target that the method works for; methods other than the learner can only estimate a Gaussian.
 
     Raises:
@@ -53,6 +63,9 @@ def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -
     """
     _check_choice("target", target, _TARGETS)
     _check_choice("method", method, _METHODS)
+    _check_choice("missing", missing, _MISSING)
+    if missing == ESTIMATE and (target != "gaussian" or method != "learner"):
+        raise InvalidInput("missing cells are estimated with the target gaussian and the method learner only")
     if method != "learner" and target == "moments":
         raise InvalidInput(f"{method} estimates a Gaussian: use the target gaussian, or the method learner")
     if method != "learner" or target == "gaussian":
