@@ -64,7 +64,7 @@ class _PublicColumn:
     """Returns its cells as Arrow arrays, one after the other, for levels; None: it has no texts."""
 
 
-def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
+def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Read columns of a public table by its canonical name, or of rows in memory; keep rows whose cells are all finite.
 
     Args:
@@ -72,7 +72,7 @@ def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tupl
         columns: names or expressions; None: all numeric columns, in their order.
 
     Returns:
-        Names of the columns as written, rows (m, d), and how many rows were left out.
+        Names of the columns as written, rows (m, d), and which columns each row lacks that was left out, (any, d).
 
     Raises:
         InvalidInput: no such table, no row, no numeric column, no usable row, or a column that is missing, duplicated
@@ -90,7 +90,7 @@ def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tupl
 
 def select_rows(
     rows: np.ndarray, names: Sequence[str], columns: Sequence[str | Column]
-) -> tuple[tuple[str, ...], np.ndarray, int]:
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Compute `columns`, texts, from rows (m, d) whose columns are the texts `names`; see `read_rows`."""
     known = parse_columns(tuple(names))
     found = _of_array(rows, [column.source if column.function is None else "" for column in known])
@@ -140,7 +140,7 @@ def _chosen_rows(
     found: Sequence[_PublicColumn],
     columns: Sequence[str | Column] | None,
     computed: Mapping[Column, _PublicColumn] | None = None,
-) -> tuple[tuple[str, ...], np.ndarray, int]:
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Compute the chosen columns, and keep rows whose cells are all finite.
 
     Args:
@@ -149,7 +149,7 @@ def _chosen_rows(
         computed: expressions of the table that are known already.
 
     Returns:
-        Names of the columns as written, rows (m, d), and how many rows were left out.
+        Names of the columns as written, rows (m, d), and which columns each row lacks that was left out, (any, d).
 
     Raises:
         InvalidInput: no row, no numeric column, no usable row, or a column that is missing, duplicated or not numeric.
@@ -182,7 +182,7 @@ def _chosen_rows(
         empty = [repr(column.name) for column, cells in zip(chosen, finite.T, strict=True) if not cells.any()]
         named = f": of {', '.join(empty)} none is, so name other columns" if empty else ""
         raise InvalidInput(f"the public table has no row in which every column has a finite value{named}")
-    return tuple(column.name for column in chosen), rows[whole], int((~whole).sum())
+    return tuple(column.name for column in chosen), rows[whole], ~finite[~whole]
 
 
 def _of_array(rows: np.ndarray, names: Sequence[str]) -> list[_PublicColumn]:

@@ -351,6 +351,10 @@ class ArrayTable:
             yield block
 
 
+_COSTLY = 0.05
+"""A column is named if at least this share of the public rows lacks it alone: fewer make next to no difference."""
+
+
 class PublicTable:
     """Public rows: anyone may see them, so messages may contain values.
 
@@ -362,6 +366,7 @@ class PublicTable:
         source: canonical name of the file, folder or glob that they were read from; None: rows from memory.
         given_sha256: hash of the table before rows were left out by `without`; `sha256` if none were.
         left_out: values for which rows were left out.
+        lacking: columns that many of the dropped rows lack.
 
     Example:
         >>> import pubpriv as pp
@@ -378,6 +383,7 @@ class PublicTable:
         source: str | None = None,
         given_sha256: str | None = None,
         left_out: "tuple[LeftOut, ...]" = (),
+        lacking: "tuple[Lacking, ...]" = (),
     ) -> None:
         self.columns = columns
         self.source = None if source is None else canonical(source)
@@ -389,6 +395,7 @@ class PublicTable:
         self.sha256 = digest.hexdigest()
         self.given_sha256 = given_sha256 or self.sha256
         self.left_out = left_out
+        self.lacking = lacking
 
     @classmethod
     def none(cls, columns: list[str] | tuple[str, ...]) -> "PublicTable":
@@ -411,7 +418,12 @@ class PublicTable:
         if isinstance(source, PublicTable):
             return source if columns is None else source.select(columns)
         where = source_of(source)  # before reading: a link may change meanwhile
-        return cls(*read_rows(source if where is None else where, columns), where)
+        return cls._of(*read_rows(source if where is None else where, columns), where)
+
+    @classmethod
+    def _of(cls, names: tuple[str, ...], rows: np.ndarray, lacks: np.ndarray, source: str | None) -> "PublicTable":
+        """Make the table of whole rows, and of which columns (any, d) each row lacks that was left out."""
+        return cls(names, rows, len(lacks), source, lacking=Lacking.of_each(names, lacks, len(rows) + len(lacks)))
 
     def select(self, columns: Sequence[str | Column]) -> "PublicTable":
         """Return the same rows with other `columns`: those of this table, or expressions of them."""
@@ -420,18 +432,59 @@ class PublicTable:
             return self
         if set(names) <= set(self.columns):
             chosen = [self.columns.index(name) for name in names]
-            return PublicTable(names, self.rows[:, chosen], self.dropped, self.source)
-        return PublicTable(*select_rows(self.rows, self.columns, columns), self.source)
+            lacking = tuple(each for each in self.lacking if each.column in names)
+            return PublicTable(names, self.rows[:, chosen], self.dropped, self.source, lacking=lacking)
+        return PublicTable._of(*select_rows(self.rows, self.columns, columns), self.source)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Say why rows were left out, for the reader."""
-        return tuple(each.note for each in self.left_out)
+        return *(each.note for each in self.lacking), *(each.note for each in self.left_out)
 
     def without(self, out: np.ndarray, why: "tuple[LeftOut, ...]" = ()) -> "PublicTable":
         """Return the table without the rows `out` (m,), booleans, left out for some values."""
         about = self.dropped, self.source, self.given_sha256, (*self.left_out, *why)
-        return PublicTable(self.columns, self.rows[~np.asarray(out)], *about)
+        return PublicTable(self.columns, self.rows[~np.asarray(out)], *about, self.lacking)
+
+
+@public_value
+@dataclass(frozen=True)
+class Lacking:
+    """A column that many public rows lack, or have an infinite value in: what it costs to ask for it.
+
+    Attributes:
+        column: name of the column.
+        rows: number of rows that lack it, and so were left out.
+        alone: number of these that have all other columns.
+        of: number of rows that were read.
+    """
+
+    column: str
+    rows: int
+    alone: int
+    of: int
+
+    @classmethod
+    def of_each(cls, columns: tuple[str, ...], lacks: np.ndarray, of: int) -> "tuple[Lacking, ...]":
+        """List the columns that cost many rows, most first.
+
+        Args:
+            columns: names (d,).
+            lacks: which of them each row lacks that was left out, (any, d).
+            of: number of rows that were read.
+        """
+        only = lacks & (lacks.sum(axis=1) == 1)[:, None]
+        counts = zip(columns, lacks.sum(axis=0).tolist(), only.sum(axis=0).tolist(), strict=True)
+        found = [cls(name, rows, alone, of) for name, rows, alone in counts if alone >= max(_COSTLY * of, 2)]
+        return tuple(sorted(found, key=lambda each: -each.alone))
+
+    @property
+    def note(self) -> str:
+        """Say what the column costs, and what to do."""
+        return (
+            f"{self.rows} of {self.of} public rows lack {self.column}, {self.alone} of them nothing else, and are left "
+            "out, as such private rows are: ask without that column, or use what they have (fit gaussian --missing)"
+        )
 
 
 @public_value

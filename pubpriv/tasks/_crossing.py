@@ -18,7 +18,7 @@ from prefect.utilities.annotations import quote
 
 from pubpriv.curator import Curator, RunHandle, SimulationHandle
 from pubpriv.data.codec import public_value, to_json
-from pubpriv.data.tables import LeftOut, PrivateTable, PublicTable
+from pubpriv.data.tables import Lacking, LeftOut, PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.released.estimate import replacing
 
@@ -45,7 +45,7 @@ class PublicHandle:
         columns: names, in order.
         dropped: number of rows left out when the table was opened.
         source: where rows were read from, for checks against private tables; see `PublicTable`.
-        given_sha256, left_out: of rows that were left out; see `PublicTable`.
+        given_sha256, left_out, lacking: of rows that were left out; see `PublicTable`.
     """
 
     path: str
@@ -55,6 +55,7 @@ class PublicHandle:
     source: str | None = None
     given_sha256: str | None = None
     left_out: tuple[LeftOut, ...] = ()
+    lacking: tuple[Lacking, ...] = ()
 
     @classmethod
     def store(cls, table: PublicTable, folder: str | os.PathLike[str]) -> "PublicHandle":
@@ -68,7 +69,7 @@ class PublicHandle:
             path.parent.chmod(0o700)
             with replacing(path, 0o600) as temporary, temporary.open("wb") as file:
                 np.save(file, table.rows, allow_pickle=False)
-        about = table.dropped, table.source, table.given_sha256, table.left_out
+        about = table.dropped, table.source, table.given_sha256, table.left_out, table.lacking
         return cls(str(path), table.sha256, tuple(table.columns), *about)
 
     def load(self) -> PublicTable:
@@ -79,7 +80,7 @@ class PublicHandle:
         """
         where = f"the stored public rows {self.path}"
         try:
-            about = self.dropped, self.source, self.given_sha256, self.left_out
+            about = self.dropped, self.source, self.given_sha256, self.left_out, self.lacking
             table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), *about)
         except (OSError, EOFError, ValueError) as error:
             raise InvalidInput(f"{where} cannot be read: delete the file and run the flow again") from error

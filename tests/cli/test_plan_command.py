@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from helpers.cli_world import URL, files
 
@@ -121,3 +123,12 @@ def test_a_budget_that_cannot_be_planned_is_refused(program, budget, why):
     told = program("plan", "mean", *SIZES, "--budget", budget)
     assert told.code == 2
     assert why in told.err
+
+
+def test_a_plan_says_first_which_public_column_costs_rows(program, tmp_path):
+    """Of a hundred public rows 57 lack one column."""
+    rows = np.random.default_rng(1).normal(size=(100, 3))
+    rows[:57, 1] = np.nan
+    pd.DataFrame(rows, columns=["age", "pressure", "weight"]).to_csv(tmp_path / "p.csv", index=False)
+    asked = ["plan", "gaussian", "--public", tmp_path / "p.csv", "--rows", 20_000, "--budget", "zcdp:0.5", "--json"]
+    assert json.loads(program(*asked).out)["notes"][0].startswith("57 of 100 public rows lack pressure")

@@ -236,3 +236,16 @@ def test_the_hash_tells_tables_apart():
         ]
     }
     assert len(hashes) == 5
+
+
+def test_a_column_that_many_rows_lack_is_named_with_what_it_costs():
+    """The one that half of the rows lack, and not the one that two lack, nor both together."""
+    rows = np.random.default_rng(1).normal(size=(100, 3))
+    rows[:57, 1], rows[55:60, 2] = np.nan, np.inf
+    table = PublicTable.open(rows, ["a", "pressure", "c"])
+    (lacking,) = table.lacking
+    assert (table.dropped, lacking.column, lacking.rows, lacking.alone, lacking.of) == (60, "pressure", 57, 55, 100)
+    assert "57 of 100 public rows lack pressure, 55 of them nothing else" in table.notes[0]
+    assert table.select(["a", "c"]).lacking == ()
+    assert table.without(np.arange(40) < 3).lacking == table.lacking
+    assert PublicTable.open(np.ones((9, 1))).notes == ()
