@@ -190,8 +190,10 @@ def _unseen_pair(least: float, law: PatternLaw, columns: tuple[str, ...]) -> tup
         return ()
     has, shares = law.arrays
     together = (has.T * shares) @ has
-    first, second = np.unravel_index(int(np.argmin(together)), together.shape)
-    names = tuple(columns[i] for i in sorted({int(first), int(second)}))
+    lone = int(np.argmin(np.diag(together)))
+    pair = np.unravel_index(int(np.argmin(together)), together.shape)
+    rare = {lone} if together[lone, lone] < _UNSEEN else {int(each) for each in pair}
+    names = tuple(columns[i] for i in sorted(rare))
     text = (
         f"few rows have {' and '.join(names)}{' together' if len(names) > 1 else ''}: what is said of that is a guess"
     )

@@ -23,6 +23,10 @@ import numpy as np
 from pubpriv.estimators.gaussian._pattern_law import PatternLaw
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
 
+_NEXT_TO_NOTHING = 1e-6
+"""Part of the information that is added in all directions, so that matrices have inverses where no row tells anything:
+there errors become enormous, and steps none."""
+
 _FINE, _HALVINGS = 1e-3, 60
 """Smallest radius at which a level is sought, and halvings until no float lies between."""
 
@@ -87,11 +91,13 @@ class Information:
         left = np.array([law.level for law in laws])
         shape, trace = (np.array([getattr(each, name) for each in laws]) for name in ("shape", "trace"))
         spread = [np.array([getattr(each, f"{name}_variance") for each in laws]) for name in ("shape", "trace")]
+        least = _NEXT_TO_NOTHING * float(shares @ shape)
         single = cells == 1  # in one dimension there is no shape
         shape, spread[0] = np.where(single, trace, shape), np.where(single, spread[1], spread[0])
         return cls(
-            np.einsum("k,kij->ij", shares * slopes, onto),
-            _on_symmetric(onto, flat, shares * shape, shares * (trace - shape) / cells),
+            np.einsum("k,kij->ij", shares * slopes, onto) + least * np.eye(d),
+            _on_symmetric(onto, flat, shares * shape, shares * (trace - shape) / cells)
+            + least * np.eye(d * (d + 1) // 2),
             level * np.eye(d) + np.einsum("k,kij->ij", shares * (left - level), onto),
             np.einsum("k,kij->ij", shares * left, onto),
             _on_symmetric(onto, flat, shares * spread[0], shares * (spread[1] - spread[0]) / cells),

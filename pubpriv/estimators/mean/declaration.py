@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
-from pubpriv.estimators.gaussian.settings import GaussianSettings
+from pubpriv.estimators.gaussian.settings import ESTIMATE, GaussianSettings
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import ungrouped
@@ -64,7 +64,7 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.driver import check_learnt, check_rounds, check_two_step, checked_mean
+    from pubpriv.estimators.mean.driver import check_learnt, check_missing, check_rounds, check_two_step, checked_mean
 
     check_rounds(settings.method, settings.rounds)
     if settings.method == NO_PUBLIC:
@@ -74,6 +74,7 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     if _learnt(covariance):
         check_two_step(settings.method)
         return GAUSSIAN.checks.public(_both(settings), public)
+    check_missing(settings.missing, covariance)
     given = settings.method, settings.rounds, None, settings.force
     return checked_mean(public, public.columns, covariance, *given)[0]
 
@@ -114,7 +115,9 @@ def _learnt(covariance: Any) -> bool:
 def _both(settings: MeanSettings) -> GaussianSettings:
     """Settings of the run that learns mean and covariance together."""
     method = NO_PUBLIC if settings.method == NO_PUBLIC else "learner"
-    return GaussianSettings(method=method, force=settings.force)
+    missing = settings.missing
+    target = "gaussian" if missing == ESTIMATE else "auto"
+    return GaussianSettings(by=settings.by, target=target, method=method, missing=missing, force=settings.force)
 
 
 MEAN = Estimator(

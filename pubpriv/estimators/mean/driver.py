@@ -18,6 +18,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import gaussian_only
+from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.mean._against_public import check_covariance, resolved
 from pubpriv.estimators.mean._hypotheses import check_dimension, hypotheses
@@ -43,6 +44,7 @@ def estimate_mean(
     covariance: Any = "auto",
     budget: BudgetLike | None = None,
     method: str = "two-step",
+    missing: str = DROP,
     rounds: int = 2,
     ball: tuple[Any, float] | None = None,
     force: bool = False,
@@ -61,6 +63,8 @@ def estimate_mean(
         method: `two-step`; `no-public`, which learns the covariance too, needs an approx budget and takes no public
             rows; or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, for one or two columns,
             `hypotheses` (Theorem B.2 (2)), which is epsilon-DP under every budget.
+        missing: rows that lack cells: `drop` leaves them out; `estimate` uses the cells that they have, for rows of a
+            Gaussian of `"unknown"` covariance; see `estimate_gaussian`.
         rounds: rounds of `coinpress`.
         ball: for `coinpress`: a ball (centre (d,) in the data's units, radius in standard deviations) that is known to
             contain the mean; None: the ball around the public mean of Claim 2.1.
@@ -103,13 +107,14 @@ def estimate_mean(
     else:
         covariance = resolved(covariance, table)
     learnt = isinstance(covariance, str) and covariance in ("auto", "unknown")
+    check_missing(missing, covariance)
     if learnt and method != NO_PUBLIC:
         check_two_step(method)
 
     def whole(given: BudgetLike | None) -> tuple[MeanEstimate, np.ndarray, Mapping[str, Any]]:
         if learnt:
             learner = method if method == NO_PUBLIC else "learner"
-            return _with_unknown_covariance(table, curator, given, force, runner, learner)
+            return _with_unknown_covariance(table, curator, given, force, runner, learner, missing)
         rows, known, options = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
         options = replace(options, assumed=assumed)
         made = _with_known_covariance(rows, known, options, curator, method, given, force, runner)
@@ -208,6 +213,18 @@ def check_two_step(method: str) -> None:
         raise InvalidInput(f"method {method} needs a known covariance")
 
 
+def check_missing(missing: str, covariance: Any) -> None:
+    """Refuse to estimate missing cells with a known covariance, and other words.
+
+    Raises:
+        InvalidInput: see above.
+    """
+    if missing not in (DROP, ESTIMATE):
+        raise InvalidInput(f"missing must be one of {DROP}, {ESTIMATE}, not {missing!r}")
+    if missing == ESTIMATE and not (isinstance(covariance, str) and covariance in ("auto", "unknown")):
+        raise InvalidInput("missing cells are estimated together with the covariance: give covariance=unknown")
+
+
 def check_learnt(covariance: Any) -> None:
     """Refuse a known covariance if there are no public rows.
 
@@ -221,12 +238,21 @@ def check_learnt(covariance: Any) -> None:
 
 
 def _with_unknown_covariance(
-    rows: PublicTable, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner, method: str
+    rows: PublicTable,
+    curator: Curator,
+    budget: BudgetLike | None,
+    force: bool,
+    runner: Runner,
+    method: str,
+    missing: str,
 ) -> tuple[MeanEstimate, np.ndarray, Mapping[str, Any]]:
     """Learn mean and covariance, and return the mean and, next to it, the covariance (d, d) and its errors."""
     from pubpriv.estimators.gaussian.driver import whole_gaussian
 
-    both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner, of_mean=True)
+    target = "gaussian" if missing == ESTIMATE else "auto"
+    both = whole_gaussian(
+        rows, curator, budget, target, method, force=force, runner=runner, of_mean=True, missing=missing
+    )
     findings = about(both.findings or (), MeanEstimate.quantities.values())
     mean = MeanEstimate(
         center=tuple(both.mean.tolist()),

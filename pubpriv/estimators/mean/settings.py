@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE
 from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import Grouped, setting
 
@@ -34,6 +35,13 @@ class MeanSettings(Grouped):
         planned=True,
         help="two-step; no-public, for where there are no public rows (approx budgets only); or, to compare with, "
         "clip-and-noise, coinpress or, in one or two columns, hypotheses",
+    )
+    missing: str = setting(
+        DROP,
+        choices=(DROP, ESTIMATE),
+        planned=True,
+        help="Rows that lack cells: drop leaves them out; estimate uses the cells that they have, for rows of a "
+        "Gaussian of unknown covariance",
     )
     rounds: int = setting(2, least=1, most=most_rounds, planned=True, help="Rounds of coinpress")
     force: bool = setting(

@@ -132,6 +132,41 @@ def test_two_columns_that_no_row_has_together_are_named():
     assert not found.converged
 
 
+def test_a_column_that_no_private_row_has_is_named_and_fails_nothing():
+    """Its numbers are the public ones at best; those of other columns are right."""
+    rows = rows_of(5000, 4)
+    rows[:, 2] = np.nan
+    found, _ = estimate(rows, missing="estimate")
+    assert not found.converged
+    assert [finding.columns for finding in found.findings if finding.code == "unseen-pair"] == [("x2",)]
+    assert np.abs(found.mean[:2] / errors_of(found)[0][:2]).max() < 3
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(10.0, 3.0), (0.0, 0.1)])
+def test_rounds_find_rows_that_public_rows_are_far_from(shift, scale):
+    """Public rows of another place and scale: the rounds go there by completed rows."""
+    public = shift + scale * PUBLIC[:10]
+    curator = pp.Curator.simulation(rows_of(20_000, 6, by_column=True), "zcdp:0.5", seed=1)
+    found = pp.estimate_gaussian(public, curator, target="gaussian", missing="estimate")
+    assert found.converged
+    assert np.abs(found.mean / errors_of(found)[0]).max() < 3.5
+    assert np.abs((found.covariance - CORRELATED) / errors_of(found)[1]).max() < 4
+
+
+def test_a_mean_of_unknown_covariance_is_estimated_likewise():
+    """The same run, of which the mean is reported; with a known covariance it is refused."""
+    rows = rows_of(5000, 3, by_column=True)
+    both, _ = estimate(rows, missing="estimate")
+    curator = pp.Curator.simulation(rows, "zcdp:0.5", seed=1)
+    mean = pp.estimate_mean(PUBLIC, curator, covariance="unknown", missing="estimate")
+    assert (mean.mean == both.mean).all()
+    assert mean.diagnostics["missing"] == both.diagnostics["missing"]
+    with pytest.raises(InvalidInput, match="covariance=unknown"):
+        pp.estimate_mean(
+            PUBLIC, pp.Curator.simulation(rows, "zcdp:0.5", seed=1), covariance="identity", missing="estimate"
+        )
+
+
 def test_what_is_not_measured_yet_is_refused():
     """Other targets and methods, pure budgets, groups, and many columns: before anything is spent."""
     rows = rows_of(3000, 1)
