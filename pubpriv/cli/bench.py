@@ -273,6 +273,23 @@ def _no_public(
     tell(found, as_json)
 
 
+@app.command("bounds")
+def _bounds(
+    runs: Annotated[int, typer.Option(min=1, help="Draws of each row.")] = 40,
+    first_seed: FirstSeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure errors of means with declared bounds over those of a plain clipped mean at the same price."""
+    from benchmarks.declared_bounds import bench
+
+    found = bench(runs, first_seed)
+    if not as_json:
+        tell_rows(
+            "means between bounds: errors over those of a plain clipped mean", named(*found["rows"][0]), found["rows"]
+        )
+    tell(found, as_json)
+
+
 @app.command("quantiles")
 def _quantiles(
     laws: Annotated[str, typer.Option(help="Laws, with commas between them.")] = "all",

@@ -75,8 +75,17 @@ def count_rows(curator: Curator, ask: Ask) -> WholeRows:
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
     answer = curator.release(count_question(ask), ask.label)
-    count, sd = float(answer.values["count"][0]), bounding_sd(answer.question, "count")
-    size = curator.size
+    return whole_rows_of(curator.size, float(answer.values["count"][0]), bounding_sd(answer.question, "count"))
+
+
+def whole_rows_of(size: Size, count: float, sd: float) -> WholeRows:
+    """Read the number of whole rows off a released count of them; see `Size.counted`.
+
+    Args:
+        size: size of the table.
+        count: released.
+        sd: of its noise.
+    """
     rows = size.counted(count, sd, SURELY, least=2.0)
     if not size.sd:
         return WholeRows(rows, sd, rows < size.rows)

@@ -275,6 +275,7 @@ COMMANDS = [
     "bench demo", "bench mixture", "bench best-radius", "bench looks", "bench verdicts", "bench regression",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
     "bench buys", "bench missing", "bench no-public", "bench persons", "bench pure", "bench groups", "bench quantiles",
+    "bench bounds",
     "bench fleet", "bench fleet history", "bench fleet year", "bench fleet deploy", "bench fleet at-once",
     "bench fleet dask",
     "demo", "doctor", "init", "show", "status",

@@ -42,8 +42,8 @@ class MeanResult:
 
     Attributes:
         center: the estimate, in the data's own units.
-        sampling, privacy: standard deviations of one whitened coordinate. `sampling` may also be (d,): one value per
-            column, in the column's standard deviations.
+        sampling, privacy: standard deviations of one whitened coordinate; or (d,): one value per column, in the units
+            in which its errors are scaled, which are the column's standard deviations where a covariance is known.
         findings: what was concluded about the mean.
         diagnostics: public facts about the run.
         clipping: (d,) bounds on what clipping removed, in the same units as columns' `sampling`; None if it was undone.
@@ -52,7 +52,7 @@ class MeanResult:
 
     center: tuple[float, ...]
     sampling: float | tuple[float, ...]
-    privacy: float
+    privacy: float | tuple[float, ...]
     findings: tuple[Finding, ...] = ()
     diagnostics: dict[str, Any] = field(default_factory=dict)
     clipping: tuple[float, ...] | None = None

@@ -37,12 +37,15 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     """Plan the chosen method; if the public rows are there, for the covariance that a run would use."""
     from pubpriv.estimators.gaussian.declaration import case_of_mean
+    from pubpriv.estimators.mean._declared_bounds import BoundedCase
     from pubpriv.estimators.mean._hypotheses import HypothesesCase, check_dimension
     from pubpriv.estimators.mean._plan import MeanCase
     from pubpriv.estimators.mean._reference_forecast import ReferenceMeanCase
-    from pubpriv.estimators.mean.driver import check_rounds, check_two_step
+    from pubpriv.estimators.mean.driver import bounds_taken, check_rounds, check_two_step
     from pubpriv.estimators.planning import Size
 
+    if not isinstance(public, Size) and (bounds := bounds_taken(settings.covariance, settings.method, public)):
+        return BoundedCase.of(bounds, public)
     if settings.method == NO_PUBLIC:
         return case_of_mean(_both(settings), public)
     if isinstance(public, Size):
@@ -64,9 +67,18 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.driver import check_learnt, check_missing, check_rounds, check_two_step, checked_mean
+    from pubpriv.estimators.mean.driver import (
+        bounds_taken,
+        check_learnt,
+        check_missing,
+        check_rounds,
+        check_two_step,
+        checked_mean,
+    )
 
     check_rounds(settings.method, settings.rounds)
+    if bounds_taken(settings.covariance, settings.method, public):
+        return public
     if settings.method == NO_PUBLIC:
         check_learnt(settings.covariance)
         return GAUSSIAN.checks.public(_both(settings), public)
@@ -82,12 +94,16 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
 def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run that would improve little on the public rows, unless it is forced."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.mean._declared_bounds import check_noise
     from pubpriv.estimators.mean._hypotheses import check_cover
     from pubpriv.estimators.mean._plan import check_feasible
-    from pubpriv.estimators.mean.driver import check_law
+    from pubpriv.estimators.mean.driver import bounds_taken, check_law
     from pubpriv.privacy.budgets import Purse
 
-    if settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):
+    if bounds_taken(settings.covariance, settings.method, public):
+        if not settings.force:
+            check_noise(n_private, len(public.columns), Purse.of(budget))
+    elif settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):
         GAUSSIAN.checks.size(_both(settings), public, n_private, budget)
     elif settings.method == "hypotheses":
         m, d = public.rows.shape

@@ -21,6 +21,8 @@ from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.mean._against_public import check_covariance, resolved
+from pubpriv.estimators.mean._declared_bounds import METHOD as BETWEEN
+from pubpriv.estimators.mean._declared_bounds import DeclaredBounds, bounded_mean, check_noise, suits
 from pubpriv.estimators.mean._hypotheses import check_dimension, hypotheses
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.mean._plan import check_feasible
@@ -58,7 +60,8 @@ def estimate_mean(
         curator: the run; see `Curator`.
         covariance: the known (d, d) covariance in the data's own units, or `"identity"`; or `"unknown"`, which learns
             it as `estimate_gaussian` does; or `"auto"`: the identity, or `"unknown"` if the public rows contradict the
-            identity.
+            identity. Under `auto`, if every column has declared bounds, `clip(column, low, high)`, one sum between them
+            is asked instead, which clips nothing else; unless the bounds are far wider than the public rows.
         budget: what this estimate may spend, in the run's kind, or as text (`zcdp:0.1`); None: all that is left.
         method: `two-step`; `no-public`, which learns the covariance too, needs an approx budget and takes no public
             rows; or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, for one or two columns,
@@ -102,6 +105,7 @@ def estimate_mean(
     check_rounds(method, rounds, ball)
     table = public_rows(public, curator.columns, method)
     assumed = isinstance(covariance, str) and covariance == "auto"
+    between = bounds_taken(covariance, method, table)
     if method == NO_PUBLIC:
         check_learnt(covariance)
     else:
@@ -112,6 +116,8 @@ def estimate_mean(
         check_two_step(method)
 
     def whole(given: BudgetLike | None) -> tuple[MeanEstimate, np.ndarray, Mapping[str, Any]]:
+        if between is not None:
+            return _with_declared_bounds(table, between, curator, given, force, runner)
         if learnt:
             learner = method if method == NO_PUBLIC else "learner"
             return _with_unknown_covariance(table, curator, given, force, runner, learner, missing)
@@ -153,6 +159,44 @@ def _with_known_covariance(
         with refusing_by(curator.size):
             check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = _METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
+    facts = {
+        "covariance": "identity" if known.whitening is None else "known",
+        "public_only_error": 1 / math.sqrt(len(rows.rows)),
+    }
+    return _estimate(found, curator, rows, method, known.deviations(), facts)
+
+
+def _with_declared_bounds(
+    rows: PublicTable, bounds: DeclaredBounds, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner
+) -> tuple[MeanEstimate, np.ndarray, Mapping[str, Any]]:
+    """Estimate the mean of all rows by one sum, and next to it the covariance (d, d) and its errors."""
+    purse = curator.begin("mean", {"method": BETWEEN, "columns": list(curator.columns)}, rows, budget)
+    if not force:
+        with refusing_by(curator.size):
+            check_noise(curator.n_rows, len(bounds.low), purse)
+    found, covariance, noise = bounded_mean(Execution(curator, "mean", runner), bounds, rows, purse)
+    made = _estimate(found, curator, rows, BETWEEN, bounds.half, {})
+    return made, covariance, {**_known_exactly(covariance, curator.size), "privacy": noise}
+
+
+def bounds_taken(covariance: Any, method: str, rows: PublicTable) -> DeclaredBounds | None:
+    """Return the declared bounds if the mean is estimated between them; None: otherwise.
+
+    That is so where the covariance is left to the run, no method of a paper is asked, and `suits` says so.
+    """
+    left = isinstance(covariance, str) and covariance == "auto" and method in ("two-step", NO_PUBLIC)
+    return DeclaredBounds.of(rows.columns) if left and suits(rows) else None
+
+
+def _estimate(
+    found: MeanResult,
+    curator: Curator,
+    rows: PublicTable,
+    method: str,
+    deviations: np.ndarray,
+    facts: Mapping[str, Any],
+) -> MeanEstimate:
+    """Make the estimate that a run releases; the errors of the result are in units of `deviations` (d,)."""
     statement = curator.statement()
     told = [*(finding.sentence() for finding in found.findings), *found.notes, *_notes(rows)]
     return MeanEstimate(
@@ -160,16 +204,11 @@ def _with_known_covariance(
         columns=curator.columns,
         method=method_name(method, statement),
         converged=not doubts(found.findings),
-        standard_errors=_errors(found, known.deviations(), curator.size),
+        standard_errors=_errors(found, deviations, curator.size),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.size, rows),
         public=public_part(rows),
-        diagnostics={
-            "covariance": "identity" if known.whitening is None else "known",
-            "public_only_error": 1 / math.sqrt(len(rows.rows)),
-            **found.diagnostics,
-            "warnings": told,
-        },
+        diagnostics={**facts, **found.diagnostics, "warnings": told},
         findings=found.findings,
     )
 

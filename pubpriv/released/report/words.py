@@ -11,6 +11,7 @@ from pubpriv.released.report._digits import percent, rounded
 _METHODS = {
     "auto": "the default pipeline for mixtures",
     "two-step": "the two-step estimator of a mean",
+    "declared-bounds": "one sum between the declared bounds",
     "quantiles": "counts of cells that close in on the ranks",
     "learner": "the learner of a mean and covariance",
     "moments": "measuring the table's own moments",
