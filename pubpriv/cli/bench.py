@@ -275,18 +275,19 @@ def _no_public(
 
 @app.command("bounds")
 def _bounds(
+    of: Annotated[
+        Literal["bounds", "roots"], typer.Option(help="Of declared bounds, or of columns like sqrt(cost).")
+    ] = "bounds",
     runs: Annotated[int, typer.Option(min=1, help="Draws of each row.")] = 40,
     first_seed: FirstSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure errors of means with declared bounds over those of a plain clipped mean at the same price."""
-    from benchmarks.declared_bounds import bench
+    """Measure errors of means with declared bounds over those of a plain clipped mean, or means in original units."""
+    from benchmarks import declared_bounds, root_means
 
-    found = bench(runs, first_seed)
+    found = (declared_bounds if of == "bounds" else root_means).bench(runs, first_seed)
     if not as_json:
-        tell_rows(
-            "means between bounds: errors over those of a plain clipped mean", named(*found["rows"][0]), found["rows"]
-        )
+        tell_rows(f"means of {of}: errors over plain ones", named(*found["rows"][0]), found["rows"])
     tell(found, as_json)
 
 

@@ -31,6 +31,7 @@ def show(estimate: "Estimate") -> None:
         _show_quantiles(numbers)
     elif estimate.n_components is None:
         _show_columns(numbers)
+        _show_original_units(estimate)
     else:
         _show_components(numbers, estimate.columns)
         _show_ladder(estimate.diagnostics.get("ladder", []))
@@ -68,6 +69,16 @@ def _show_columns(numbers: "Sequence[Number]") -> None:
     rows = [[*row, *_cells(deviation, ".4g", sources)] for row, deviation in zip(rows, deviations, strict=True)]
     title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
     table(title, ["", what, *_heads(sources), "sd", *_heads(sources)], rows)
+
+
+def _show_original_units(estimate: "Estimate") -> None:
+    """Show means of columns that are roots, and geometric means of columns that are logarithms, in original units."""
+    from pubpriv.released.original_units import in_original_units
+
+    found = in_original_units(estimate)
+    rows = [[each.column, each.what, f"{each.value:.6g}", f"{each.low:.6g} to {each.high:.6g}"] for each in found]
+    if rows:
+        table("in the columns' original units", ["", "", "estimate", "95% interval"], rows)
 
 
 def _show_quantiles(numbers: "Sequence[Number]") -> None:

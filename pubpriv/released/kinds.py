@@ -15,6 +15,7 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import counted
+from pubpriv.released.original_units import OriginalNumber, in_file, in_original_units
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.regression.model import Regression
 from pubpriv.released.regression.principal import PrincipalComponents, principal_components
@@ -58,6 +59,17 @@ class MeanEstimate(Estimate):
     def mean(self) -> np.ndarray:
         """(d,)."""
         return np.array(self.center)
+
+    def in_original_units(self) -> tuple[OriginalNumber, ...]:
+        """Return numbers of columns like `sqrt(cost)` or `log1p(cost)` in the units of `cost`; it costs nothing.
+
+        Of `sqrt(cost)` it is the mean, of logarithms the geometric mean: that of `cost` itself does not follow.
+        """
+        return in_original_units(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model file as plain data."""
+        return super().to_json() | in_file(self)
 
     def parts_of_group(self, group: Group) -> dict[str, Any]:
         """Return the mean of a group."""
@@ -281,6 +293,17 @@ class GaussianEstimate(_LawEstimate):
     def covariance(self) -> np.ndarray:
         """(d, d)."""
         return np.asarray(self.gaussian.arrays[2][0])
+
+    def in_original_units(self) -> tuple[OriginalNumber, ...]:
+        """Return numbers of columns like `sqrt(cost)` or `log1p(cost)` in the units of `cost`; it costs nothing.
+
+        Of `sqrt(cost)` it is the mean, of logarithms the geometric mean: that of `cost` itself does not follow.
+        """
+        return in_original_units(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model file as plain data."""
+        return super().to_json() | in_file(self)
 
     def to_scipy(self) -> Any:
         """Return a frozen `scipy.stats.multivariate_normal`."""

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import declared_bounds
+from benchmarks import declared_bounds, root_means
 from pubpriv.cli.main import app
 
 
@@ -19,3 +19,13 @@ def test_stated_noise_is_that_of_a_plain_mean(monkeypatch):
     assert (rare["sums"], net["sums"]) == (1.0, 0.0)
     assert rare["ratio_stated"] == pytest.approx(1, abs=1e-3)
     assert net["ratio"] < 0.01
+
+
+def test_means_of_squares_have_rows_of_their_own(monkeypatch):
+    monkeypatch.setattr(root_means, "SIZES", ((1_000, 0.5),))
+    monkeypatch.setattr(root_means, "LAWS", {"gamma 2": root_means.LAWS["gamma 2"]})
+    told = CliRunner().invoke(app, ["bench", "bounds", "--of", "roots", "--runs", "2", "--json"])
+    assert told.exit_code == 0
+    (row,) = json.loads(told.stdout)["rows"]
+    assert row["coverage"] > 0
+    assert row["ratio"] < 5

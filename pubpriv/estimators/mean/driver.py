@@ -36,7 +36,8 @@ from pubpriv.privacy.budgets import BudgetLike
 from pubpriv.released.estimate import method_name, provenance_of
 from pubpriv.released.findings import about, doubts
 from pubpriv.released.histograms import public_part
-from pubpriv.released.kinds import MeanEstimate
+from pubpriv.released.kinds import GaussianEstimate, MeanEstimate
+from pubpriv.released.original_units import variances_for_squares
 
 
 def estimate_mean(
@@ -302,12 +303,19 @@ def _with_unknown_covariance(
         privacy=both.privacy,
         provenance=both.provenance,
         public=both.public,
-        diagnostics={"covariance": "unknown"} | dict(both.diagnostics),
+        diagnostics={"covariance": "unknown"} | _variances(both, curator) | dict(both.diagnostics),
         target=both.target,
         findings=findings,
         noise=both.noise,
     )
     return mean, both.covariance, both.standard_errors["covariance"]
+
+
+def _variances(both: GaussianEstimate, curator: Curator) -> dict[str, Any]:
+    """Return the variances that means in original units follow from; none of groups, which have their own."""
+    errors = {source: np.diag(np.asarray(part)) for source, part in both.standard_errors["covariance"].items()}
+    found = variances_for_squares(both.columns, {"value": np.diag(both.covariance)} | errors)
+    return {"variances": found} if found and curator.groups is None else {}
 
 
 def _known_exactly(covariance: np.ndarray, size: Size) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.released.numbers import MISSING, Z95, Number, sources_of
+from pubpriv.released.original_units import OriginalNumber
 from pubpriv.released.report._digits import MINUS, rounded, small
 
 
@@ -35,6 +36,16 @@ class _HeatMap:
     caption: str
     names: Sequence[str]
     cells: Sequence[Sequence[tuple[str, str]]]
+
+
+def original_table(caption: str, numbers: Sequence[OriginalNumber]) -> Table:
+    """Make a table of numbers of mapped columns in their original units."""
+    rows = []
+    for number in numbers:
+        error = (number.high - number.low) / (2 * Z95)
+        value, low, high = (rounded(each, error) for each in (number.value, number.low, number.high))
+        rows.append([number.column, number.what, value, f"{low} to {high}", str(number.state or "")])
+    return Table(caption, ("", "", "estimate", "95% interval", "state"), rows)
 
 
 def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Sequence[str]] | None = None) -> Table:

@@ -30,6 +30,7 @@ from pubpriv.released.numbers import (
     of_quantity,
     sources_of,
 )
+from pubpriv.released.original_units import in_original_units
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report import evidence, words
 from pubpriv.released.report._digits import MINUS, rounded, small
@@ -38,7 +39,7 @@ from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
 from pubpriv.released.report._markup import Figure, figure, template
 from pubpriv.released.report._quantiles import distribution_charts, group_dots, quantile_plot, share_dots
-from pubpriv.released.report._tables import Table, correlations, label, number_table
+from pubpriv.released.report._tables import Table, correlations, label, number_table, original_table
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
 from pubpriv.released.report.lead import lead
 
@@ -207,6 +208,8 @@ def _columns(estimate: Estimate) -> dict[str, Any]:
     tables = [number_table(caption, means, _hidden(estimate, means))]
     if deviations:
         tables.append(number_table("Standard deviations of the columns", deviations, _hidden(estimate, variances)))
+    if original := in_original_units(estimate):
+        tables.append(original_table("In original units", original))
     chart = figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), _WHICH[False]))
     return {"charts": [chart], "tables": tables, "sentences": []}
 

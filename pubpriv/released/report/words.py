@@ -80,7 +80,8 @@ def mapped_columns(estimate: Estimate) -> str | None:
     if not ways:
         return f"{text}."
     return (
-        f"{text}; to map a value back: {', '.join(ways)}. A mean that is mapped back is a middle value, not the mean."
+        f"{text}; to map a value back: {', '.join(ways)}. A mean that is mapped back is a middle value, not the mean: "
+        "of a logarithm it is the geometric mean, and of a root the mean is that of the squares."
     )
 
 
