@@ -222,13 +222,14 @@ def sample(
     ] = None,
     overwrite: _Overwrite = False,
 ) -> None:
-    """Draw synthetic rows from a released Gaussian or mixture. Any number of rows costs no privacy.
+    """Draw synthetic rows from a released Gaussian, mixture or description. Any number of rows costs no privacy.
 
     Columns keep the names of the release: `log1p(cost)` contains logarithms, unless --original-units maps them back.
-    A Gaussian has no bounds: the effect of --bounds, --step and --like is printed.
+    Columns of a description are drawn one by one. A Gaussian has no bounds: the effect of --bounds, --step and --like
+    is printed.
     """
     from pubpriv.cli.bounds import limits_from, values_from
-    from pubpriv.released.sample import KEPT_AND_LOST, names_of, write_sample
+    from pubpriv.released.sample import kept_and_lost, names_of, write_sample
 
     estimate = _loaded(model)
     if group is not None:
@@ -243,7 +244,7 @@ def sample(
     if not estimate.converged:
         note(f"warning: rows drawn are like the data only as far as the model is: {estimate.verdict}")
     note(f"{rows:,} synthetic rows written to {out_}: drawn from {estimate.of_whom}, which is post-processing and free")
-    note(f"note: {KEPT_AND_LOST}")
+    note(f"note: {kept_and_lost(estimate)}")
 
 
 def _newest(model: Path) -> Path:

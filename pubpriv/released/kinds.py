@@ -14,6 +14,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
+from pubpriv.released.margins import check_count
 from pubpriv.released.numbers import counted
 from pubpriv.released.original_units import OriginalNumber, in_file, in_original_units
 from pubpriv.released.quantiles import QuantilesEstimate
@@ -96,9 +97,7 @@ class _LawEstimate(Estimate):
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Return `n` synthetic rows (n, d); they are post-processing and cost nothing."""
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
-            raise InvalidInput(f"give a positive number of rows to draw, not {n!r}")
-        return self.law.sample(int(n), seed)
+        return self.law.sample(check_count(n), seed)
 
     def to_sklearn(self) -> "GaussianMixture":
         """Return a fitted `sklearn.mixture.GaussianMixture` with these parameters."""

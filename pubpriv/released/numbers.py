@@ -49,6 +49,11 @@ class State(StrEnum):
     DOUBTFUL = "doubtful"
 
 
+def with_rest(levels: Sequence[str]) -> tuple[str, ...]:
+    """Return names of the levels of a column, and of what has none of them."""
+    return (*levels, "other than these" if "other" in levels else "other")
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """A released number with its standard errors, in the data's own units.

@@ -12,6 +12,7 @@ from pubpriv.released.described import Described
 from pubpriv.released.distributions.reading import check_shares, read, share_up_to
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.groups import QuantileGroup
+from pubpriv.released.margins import Margins, check_count
 from pubpriv.released.numbers import MISSING, Number, counted
 
 if TYPE_CHECKING:
@@ -148,6 +149,22 @@ class QuantilesEstimate(Estimate):
         below = np.array(known.below) / known.total
         sds = [float(known.rank_sds(share)[i]) / known.total for i, share in enumerate(below.tolist())]
         return np.array(known.edges), below, np.array(sds)
+
+    @property
+    def margins(self) -> Margins:
+        """The distributions of all columns, from which rows are drawn."""
+        return Margins.of(self.described)
+
+    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
+        """Return `n` synthetic rows (n, d); they are post-processing and cost nothing.
+
+        Each column is drawn by itself, since nothing that is released ties columns: rows have its quantiles, heaps and
+        shares, and no relation of columns. A missing cell is NaN; levels of `levels(region, north)` are numbers from 0.
+
+        Raises:
+            InvalidInput: not a positive number of rows.
+        """
+        return self.margins.sample(check_count(n), seed)
 
     def to_quantile_transformer(self, output_distribution: str = "uniform") -> "QuantileTransformer":
         """Return a fitted `sklearn.preprocessing.QuantileTransformer` of the columns that are ranked; it costs nothing.

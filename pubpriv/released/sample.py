@@ -15,13 +15,29 @@ from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.released.bending import Bent, Limits
 from pubpriv.released.estimate import Estimate, replacing
 from pubpriv.released.law import Mixture
+from pubpriv.released.margins import Margins
+from pubpriv.released.numbers import with_rest
+from pubpriv.released.quantiles import QuantilesEstimate
 
-KEPT_AND_LOST = (
+_OF_LAW = (
     "synthetic rows keep what was released: shares, means, spreads and correlations, with their errors, which more "
     "rows do not make smaller. They lose the rest: rare rows, gaps, heaps at a value, tails, and relations of columns "
     "other than correlations. Test programs and plans on them; draw conclusions from the release"
 )
 """The note that is shown whenever synthetic rows are written."""
+
+_OF_COLUMNS = (
+    "synthetic rows keep the distribution of each column as it was released: quantiles, heaps, shares and missing "
+    "cells, with their errors, which more rows do not make smaller. They lose all relations of columns, since none was "
+    "released. Test programs and plans on them; draw conclusions from the release"
+)
+"""The same for rows that are drawn from distributions of columns."""
+
+
+def kept_and_lost(estimate: Estimate) -> str:
+    """Return the note on what rows drawn from a release keep and lose."""
+    return _OF_COLUMNS if isinstance(estimate, QuantilesEstimate) else _OF_LAW
+
 
 _SUFFIXES = (".csv", ".parquet")
 _AT_ONCE = 2**22
@@ -40,7 +56,7 @@ class _Drawing:
         back: whether expressions are undone.
     """
 
-    law: Mixture | None
+    law: Mixture | Margins | None
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     fixed: Mapping[int, float]
@@ -88,7 +104,9 @@ def write_sample(
     limits: Mapping[str, Limits] | None = None,
     given: Mapping[str, float] | None = None,
 ) -> tuple[Bent, ...]:
-    """Draw `n` rows from a released Gaussian or mixture and write them as CSV or Parquet, by the path's suffix.
+    """Draw `n` rows from a release and write them as CSV or Parquet, by the path's suffix.
+
+    Rows of a Gaussian or a mixture are drawn from its law; of quantiles, each column from its own distribution.
 
     Args:
         estimate: the release.
@@ -110,9 +128,11 @@ def write_sample(
         Unavailable: the disk refuses the file.
     """
     file = Path(path)
-    law = estimate.law
+    law = estimate.margins if isinstance(estimate, QuantilesEstimate) else estimate.law
     if law is None:
-        raise InvalidInput(f"{estimate.subject} is no law to draw rows from: release a gaussian or a mixture")
+        raise InvalidInput(
+            f"{estimate.subject} is no law to draw rows from: release a gaussian, a mixture or a description"
+        )
     if file.suffix.lower() not in _SUFFIXES:
         raise InvalidInput(f"rows are written to a {' or '.join(_SUFFIXES)} file, not to {str(file)!r}")
     names = names_of(estimate, original_units)
@@ -126,7 +146,8 @@ def write_sample(
     bent = {names.index(name): Bent(name, limit) for name, limit in limits.items() if name not in given}
     refused = None
     try:
-        _write(file, names, limits, _bending(drawing.rows(n, seed), bent))
+        levels = {i: column.levels for i, column in enumerate(drawing.columns) if original_units and column.levels}
+        _write(file, names, limits, levels, _bending(drawing.rows(n, seed), bent))
     except OSError as error:
         refused = error.strerror or "it does not say why"
     if refused is not None:
@@ -135,7 +156,7 @@ def write_sample(
 
 
 def _drawing(
-    law: Mixture, columns: tuple[Column, ...], names: tuple[str, ...], given: Mapping[str, float], back: bool
+    law: Mixture | Margins, columns: tuple[Column, ...], names: tuple[str, ...], given: Mapping[str, float], back: bool
 ) -> _Drawing:
     """Prepare drawing: the law of the columns that are not given.
 
@@ -158,21 +179,39 @@ def _drawing(
 def _bending(parts: Iterator[np.ndarray], bent: Mapping[int, Bent]) -> Iterator[np.ndarray]:
     for rows in parts:
         for i, column in bent.items():
-            rows[:, i] = column.bend(rows[:, i])
+            whole = ~np.isnan(rows[:, i])
+            rows[whole, i] = column.bend(rows[whole, i])
         yield rows
 
 
-def _write(file: Path, names: tuple[str, ...], limits: Mapping[str, Limits], parts: Iterator[np.ndarray]) -> None:
-    """Write all parts to a temporary file, which then replaces `file`; whole numbers are written as integers."""
+def _write(
+    file: Path,
+    names: tuple[str, ...],
+    limits: Mapping[str, Limits],
+    levels: Mapping[int, tuple[str, ...]],
+    parts: Iterator[np.ndarray],
+) -> None:
+    """Write all parts to a temporary file, which then replaces `file`.
+
+    Whole numbers are written as integers, and levels of columns, by index, as their texts.
+    """
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
     kinds = [pa.int64() if name in limits and limits[name].whole else pa.float64() for name in names]
+    kinds = [pa.string() if i in levels else kind for i, kind in enumerate(kinds)]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
     is_csv = file.suffix.lower() == ".csv"
     writer = pyarrow.csv.CSVWriter if is_csv else pyarrow.parquet.ParquetWriter
     with replacing(file) as temporary, writer(str(temporary), schema) as out:
         for rows in parts:
-            columns = [pa.array(cells).cast(kind) for cells, kind in zip(rows.T, kinds, strict=True)]
+            cells = [_texts(part, levels[i]) if i in levels else part for i, part in enumerate(rows.T)]
+            columns = [pa.array(part, from_pandas=True).cast(kind) for part, kind in zip(cells, kinds, strict=True)]
             out.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+def _texts(cells: np.ndarray, levels: tuple[str, ...]) -> list[str | None]:
+    """Return the level of each number, and None for a missing cell."""
+    named = with_rest(levels)
+    return [None if np.isnan(cell) else named[round(min(max(cell, 0), len(levels)))] for cell in cells.tolist()]

@@ -44,7 +44,7 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.mean.driver import bounds_taken, check_rounds, check_two_step
     from pubpriv.estimators.planning import Size
 
-    if not isinstance(public, Size) and (bounds := bounds_taken(settings.covariance, settings.method, public)):
+    if not isinstance(public, Size) and (bounds := bounds_taken(settings.covariance, settings.method, public, settings.missing)):
         return BoundedCase.of(bounds, public)
     if settings.method == NO_PUBLIC:
         return case_of_mean(_both(settings), public)
@@ -77,7 +77,7 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     )
 
     check_rounds(settings.method, settings.rounds)
-    if bounds_taken(settings.covariance, settings.method, public):
+    if bounds_taken(settings.covariance, settings.method, public, settings.missing):
         return public
     if settings.method == NO_PUBLIC:
         check_learnt(settings.covariance)
@@ -100,7 +100,7 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
     from pubpriv.estimators.mean.driver import bounds_taken, check_law
     from pubpriv.privacy.budgets import Purse
 
-    if bounds_taken(settings.covariance, settings.method, public):
+    if bounds_taken(settings.covariance, settings.method, public, settings.missing):
         if not settings.force:
             check_noise(n_private, len(public.columns), Purse.of(budget))
     elif settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):

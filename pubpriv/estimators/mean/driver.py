@@ -106,7 +106,7 @@ def estimate_mean(
     check_rounds(method, rounds, ball)
     table = public_rows(public, curator.columns, method)
     assumed = isinstance(covariance, str) and covariance == "auto"
-    between = bounds_taken(covariance, method, table)
+    between = bounds_taken(covariance, method, table, missing)
     if method == NO_PUBLIC:
         check_learnt(covariance)
     else:
@@ -180,12 +180,16 @@ def _with_declared_bounds(
     return made, covariance, {**_known_exactly(covariance, curator.size), "privacy": noise}
 
 
-def bounds_taken(covariance: Any, method: str, rows: PublicTable) -> DeclaredBounds | None:
+def bounds_taken(
+    covariance: Any, method: str, rows: PublicTable, missing: str = DROP
+) -> DeclaredBounds | None:
     """Return the declared bounds if the mean is estimated between them; None: otherwise.
 
-    That is so where the covariance is left to the run, no method of a paper is asked, and `suits` says so.
+    That is so where the covariance is left to the run, no method of a paper is asked, rows that lack cells are left
+    out, and `suits` says so.
     """
-    left = isinstance(covariance, str) and covariance == "auto" and method in ("two-step", NO_PUBLIC)
+    left = isinstance(covariance, str) and covariance == "auto" and missing == DROP
+    left = left and method in ("two-step", NO_PUBLIC)
     return DeclaredBounds.of(rows.columns) if left and suits(rows) else None
 
 

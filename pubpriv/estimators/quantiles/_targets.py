@@ -9,9 +9,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput, nearest
-
-OTHER = "other"
-"""Level of all texts that are not on the list."""
+from pubpriv.released.numbers import with_rest
 
 _MOST_LEVELS = 60
 """Most values of a column that are counted: each has a cell, and a noisy count."""
@@ -83,5 +81,4 @@ def level_names(column: str, levels: Sequence[float]) -> dict[float, str]:
     texts = parse_columns((column,))[0].levels
     if texts is None:
         return {value: f"{value:.12g}" for value in levels}
-    other = OTHER if OTHER not in texts else f"{OTHER} than these"
-    return dict(zip(levels, (*texts, other), strict=True))
+    return dict(zip(levels, with_rest(texts), strict=True))
