@@ -60,7 +60,7 @@ class Cell:
 
 
 def bench(
-    runs: int = 20,
+    runs: int = 40,
     first_seed: int = 0,
     workers: int = WORKERS,
     budget: str = "zcdp:0.5",

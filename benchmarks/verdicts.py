@@ -120,7 +120,7 @@ def bench(
 def _kinds(of: str) -> dict[str, tuple[list[str], tuple[int, ...]]]:
     """Names and sizes of the kinds of rows that are asked for."""
     asked = _listed(of, ("tables", "laws"), "rows are of")
-    return {name: (list(_blocks()), (0,)) if name == "tables" else (list(LAWS), _SIZES) for name in asked}
+    return {name: (list(blocks()), (0,)) if name == "tables" else (list(LAWS), _SIZES) for name in asked}
 
 
 def _listed(text: str, known: tuple[str, ...], what: str) -> list[str]:
@@ -133,7 +133,7 @@ def _listed(text: str, known: tuple[str, ...], what: str) -> list[str]:
 
 
 @cache
-def _blocks() -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+def blocks() -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Blocks of columns (names, rows) of the bundled tables, by name."""
     blocks = {}
     for name, (columns, rows) in bundled().items():
@@ -172,7 +172,7 @@ def _drawn(task: Task, generator: np.random.Generator) -> tuple[np.ndarray, np.n
         law = LAWS[task.of]
         private, public = (law.draw(n, _BLOCK, generator) for n in (task.n, _PUBLIC))
         return public, private, law.mean(_BLOCK), np.diag(law.covariance(_BLOCK))
-    rows = _blocks()[task.of][1]
+    rows = blocks()[task.of][1]
     order = generator.permutation(len(rows))
     public, private = rows[order[:_PUBLIC]], rows[order[_PUBLIC : _PUBLIC + _MOST]]
     return public, private, private.mean(axis=0), private.var(axis=0)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pubpriv.cli import buys, fleet, honest, incomplete, persons, pure
+from pubpriv.cli import buys, fleet, honest, incomplete, persons, pure, regressions
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
 from pubpriv.cli.figures import named, tell, tell_rows
@@ -82,7 +82,7 @@ app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the d
 app.command("honest")(honest.honest)
 app.command("best-radius")(honest.best_radius)
 app.command("verdicts")(honest.verdicts)
-app.command("regression")(honest.regression)
+app.command("regression")(regressions.regression)
 app.command("shift")(honest.shift)
 app.command("missing")(incomplete.missing)
 app.command("pure")(pure.pure)

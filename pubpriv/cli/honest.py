@@ -1,4 +1,4 @@
-"""`pubpriv bench honest|best-radius|verdicts|regression|shift`: what intervals hold and cost, and wrong public rows."""
+"""`pubpriv bench honest|best-radius|verdicts|shift`: what intervals hold and cost, and wrong public rows."""
 
 from pathlib import Path
 from typing import Annotated
@@ -43,10 +43,6 @@ _VERDICTS = named("estimator", "kind", "runs", "refused", "doubtful_runs", "doub
     "width_variance": "of variances",
     "met": "met",
 }
-_REGRESSION = named(
-    "law", "n", "d", "refused", "ratio", "bound", "coverage", "ols_coverage", "worst", "width", "marked", "met"
-)
-_BESIDE = named("law", "n", "d", "released", "adassp", "adassp_exact", "public_ssp", "opendp", "best_rival", "met")
 _EACH = named("estimator", "of", "good", "wide", "doubtful", "furthest", "codes")
 _CODES = named("estimator", "code", "of", "numbers", "wrong")
 _LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "caught", "neither", "met")
@@ -138,35 +134,6 @@ def verdicts(
         tell_rows("each reason to doubt a number", _CODES, found["codes"])
     parts = found if as_json else {name: value for name, value in found.items() if name not in ("each", "codes")}
     tell(parts, as_json)
-
-
-def regression(
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each law and size.")] = 20,
-    first_seed: FirstSeedOption = 0,
-    workers: WorkersOption = 2,
-    budget: EachBudgetOption = "zcdp:0.5",
-    laws: Annotated[str, typer.Option(help="Laws of the rows, with commas between them.")] = "all",
-    sizes: Annotated[str, typer.Option(help="Rows and regressors, n:d, with commas between them.")] = "all",
-    beside: Annotated[
-        bool, typer.Option("--beside", help="Measure other private regressions of the same rows.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure coefficients of a released Gaussian beside OLS of the same rows, and what their intervals hold."""
-    if beside:
-        from benchmarks.regression_rivals import bench as bench_beside
-
-        found = bench_beside(runs, first_seed, workers, budget, laws, sizes)
-        if not as_json:
-            tell_rows("errors of coefficients over those of OLS, by way", _BESIDE, found["rows"])
-        tell(found, as_json)
-        return
-    from benchmarks.regression import bench
-
-    found = bench(runs, first_seed, workers, budget, laws, sizes)
-    if not as_json:
-        tell_rows("errors of coefficients over those of OLS, and what 95% intervals hold", _REGRESSION, found["rows"])
-    tell(found, as_json)
 
 
 def shift(

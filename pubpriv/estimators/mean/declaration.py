@@ -13,6 +13,7 @@ from pubpriv.estimators.settings import ungrouped
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
+    from pubpriv.estimators.mean._declared_bounds import DeclaredBounds
     from pubpriv.estimators.planning import Case, Size
     from pubpriv.estimators.steps import Runner
     from pubpriv.privacy.budgets import Budget
@@ -41,10 +42,10 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.mean._hypotheses import HypothesesCase, check_dimension
     from pubpriv.estimators.mean._plan import MeanCase
     from pubpriv.estimators.mean._reference_forecast import ReferenceMeanCase
-    from pubpriv.estimators.mean.driver import bounds_taken, check_rounds, check_two_step
+    from pubpriv.estimators.mean.driver import check_rounds, check_two_step
     from pubpriv.estimators.planning import Size
 
-    if not isinstance(public, Size) and (bounds := bounds_taken(settings.covariance, settings.method, public, settings.missing)):
+    if not isinstance(public, Size) and (bounds := _bounds(settings, public)):
         return BoundedCase.of(bounds, public)
     if settings.method == NO_PUBLIC:
         return case_of_mean(_both(settings), public)
@@ -65,10 +66,15 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     return MeanCase(d, m)
 
 
+def _bounds(settings: MeanSettings, public: PublicTable) -> DeclaredBounds | None:
+    from pubpriv.estimators.mean.driver import bounds_taken
+
+    return bounds_taken(settings.covariance, settings.method, public, settings.missing)
+
+
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.driver import (
-        bounds_taken,
         check_learnt,
         check_missing,
         check_rounds,
@@ -77,7 +83,7 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     )
 
     check_rounds(settings.method, settings.rounds)
-    if bounds_taken(settings.covariance, settings.method, public, settings.missing):
+    if _bounds(settings, public):
         return public
     if settings.method == NO_PUBLIC:
         check_learnt(settings.covariance)
@@ -97,10 +103,10 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
     from pubpriv.estimators.mean._declared_bounds import check_noise
     from pubpriv.estimators.mean._hypotheses import check_cover
     from pubpriv.estimators.mean._plan import check_feasible
-    from pubpriv.estimators.mean.driver import bounds_taken, check_law
+    from pubpriv.estimators.mean.driver import check_law
     from pubpriv.privacy.budgets import Purse
 
-    if bounds_taken(settings.covariance, settings.method, public, settings.missing):
+    if _bounds(settings, public):
         if not settings.force:
             check_noise(n_private, len(public.columns), Purse.of(budget))
     elif settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):

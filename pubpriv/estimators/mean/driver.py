@@ -180,9 +180,7 @@ def _with_declared_bounds(
     return made, covariance, {**_known_exactly(covariance, curator.size), "privacy": noise}
 
 
-def bounds_taken(
-    covariance: Any, method: str, rows: PublicTable, missing: str = DROP
-) -> DeclaredBounds | None:
+def bounds_taken(covariance: Any, method: str, rows: PublicTable, missing: str = DROP) -> DeclaredBounds | None:
     """Return the declared bounds if the mean is estimated between them; None: otherwise.
 
     That is so where the covariance is left to the run, no method of a paper is asked, rows that lack cells are left
