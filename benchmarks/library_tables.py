@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from pubpriv.errors import InvalidInput
 
 MOST_PUBLIC = 60
 """Most rows of a table that are drawn as public ones; a file in its place has twice as many at least."""
+
+
+BLOCK = 5
+"""Columns of a block."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,18 @@ def bundled() -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
         assert len(numbers) >= _FEWEST_ROWS, name
         tables[name] = tuple(map(str, numbers.columns)), numbers.to_numpy(dtype=float)
     return tables
+
+
+@cache
+def blocks_of_tables() -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Blocks of columns (names, rows) of the bundled tables, by name, without columns of one value."""
+    blocks = {}
+    for name, (columns, rows) in bundled().items():
+        varied = [j for j in range(len(columns)) if np.ptp(rows[:, j]) > 0]
+        for at in range(0, len(varied), BLOCK):
+            own = varied[at : at + BLOCK]
+            blocks[f"{name} {at // BLOCK + 1}"] = tuple(columns[j] for j in own), rows[:, own]
+    return blocks
 
 
 def opened(table: OpenTable) -> tuple[tuple[str, ...], np.ndarray]:

@@ -11,7 +11,6 @@ truth of the law.
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from zlib import crc32
 
@@ -20,15 +19,15 @@ import numpy as np
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
 from benchmarks.laws import LAWS
-from benchmarks.library_tables import bundled
+from benchmarks.library_tables import BLOCK, blocks_of_tables
 from benchmarks.local_fit import LocalFit
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Z95, Number, State
 
-_PUBLIC, _MOST, _BLOCK = 60, 5_000, 5
-"""Public rows, most private rows of a table, and columns of a block."""
+_PUBLIC, _MOST = 60, 5_000
+"""Public rows, and most private rows of a table."""
 
 _SIZES = (300, 2_000)
 """Private rows of a law."""
@@ -120,7 +119,7 @@ def bench(
 def _kinds(of: str) -> dict[str, tuple[list[str], tuple[int, ...]]]:
     """Names and sizes of the kinds of rows that are asked for."""
     asked = _listed(of, ("tables", "laws"), "rows are of")
-    return {name: (list(blocks()), (0,)) if name == "tables" else (list(LAWS), _SIZES) for name in asked}
+    return {name: (list(blocks_of_tables()), (0,)) if name == "tables" else (list(LAWS), _SIZES) for name in asked}
 
 
 def _listed(text: str, known: tuple[str, ...], what: str) -> list[str]:
@@ -130,18 +129,6 @@ def _listed(text: str, known: tuple[str, ...], what: str) -> list[str]:
         if name not in known:
             raise InvalidInput(f"{what} {', '.join(known[:-1])} or {known[-1]}, not {name!r}")
     return names
-
-
-@cache
-def blocks() -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Blocks of columns (names, rows) of the bundled tables, by name."""
-    blocks = {}
-    for name, (columns, rows) in bundled().items():
-        varied = [j for j in range(len(columns)) if np.ptp(rows[:, j]) > 0]
-        for at in range(0, len(varied), _BLOCK):
-            own = varied[at : at + _BLOCK]
-            blocks[f"{name} {at // _BLOCK + 1}"] = tuple(columns[j] for j in own), rows[:, own]
-    return blocks
 
 
 def _measured(task: Task) -> dict[str, Any]:
@@ -170,9 +157,9 @@ def _drawn(task: Task, generator: np.random.Generator) -> tuple[np.ndarray, np.n
     """(public rows, private rows, true means, true variances)."""
     if task.of in LAWS:
         law = LAWS[task.of]
-        private, public = (law.draw(n, _BLOCK, generator) for n in (task.n, _PUBLIC))
-        return public, private, law.mean(_BLOCK), np.diag(law.covariance(_BLOCK))
-    rows = blocks()[task.of][1]
+        private, public = (law.draw(n, BLOCK, generator) for n in (task.n, _PUBLIC))
+        return public, private, law.mean(BLOCK), np.diag(law.covariance(BLOCK))
+    rows = blocks_of_tables()[task.of][1]
     order = generator.permutation(len(rows))
     public, private = rows[order[:_PUBLIC]], rows[order[_PUBLIC : _PUBLIC + _MOST]]
     return public, private, private.mean(axis=0), private.var(axis=0)

@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from pubpriv.cli.options import (
     check_suffix,
     ledger_url,
 )
+from pubpriv.cli.rehearsal import RehearsalOption, YesOption, rehearsed
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -59,8 +61,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         public: Annotated[
             str | None,
             typer.Option(
-                help="Public rows of the same kind. Default: those of the dataset's file. Methods that "
-                "work without take none.",
+                help="Public rows of the same kind, for methods that need any. Default: the dataset's.",
                 show_default=False,
             ),
         ] = None,
@@ -98,15 +99,16 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
             str | None,
             typer.Option(
                 metavar="PERIOD",
-                help="Where the dataset has periods: ask the rows of this one alone, as 2026-11. Without it a run "
-                "counts in every period.",
+                help="Ask the rows of this period alone, as 2026-11. Without it a run counts in every period.",
                 show_default=False,
             ),
         ] = None,
+        rehearsal: RehearsalOption = True,
+        yes: YesOption = False,
         overwrite: Annotated[bool, _flag("--overwrite", "Replace an existing model file.")] = False,
         quiet: Annotated[bool, _flag("--quiet", "Print only the model's path, and errors.", "-q")] = False,
         verbose: Annotated[
-            bool, _flag("--verbose", "Show what each step charged, and how long public steps took.", "-v")
+            bool, _flag("--verbose", "Show charges of steps, times of public ones.", "-v")
         ] = False,
         log_json: Annotated[
             bool,
@@ -135,7 +137,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
             rows_per_person,
             period,
         )
-        _execute(job, out_, flown, overwrite, verbosity)
+        _execute(job, out_, _Manner(flown, overwrite, verbosity, rehearsal, yes))
 
     return fit
 
@@ -164,15 +166,32 @@ for each in ESTIMATORS:
     app.command(each.name, help=each.help)(with_settings(_fit(each), each))
 
 
-def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbosity: Verbosity) -> None:
+@dataclass(frozen=True)
+class _Manner:
+    """How a job is run.
+
+    Attributes:
+        flown: as a Prefect flow.
+        overwrite: replace the file of another model.
+        verbosity: amount of output.
+        rehearsal: rehearse it first.
+        yes: go on without asking.
+    """
+
+    flown: bool
+    overwrite: bool
+    verbosity: Verbosity
+    rehearsal: bool
+    yes: bool
+
+
+def _execute(job: "Job", out_: Path | None, manner: _Manner) -> None:
     """Run a job, write its model and show it.
 
     Args:
         job: job to run.
         out_: path of the model; None: under `PUBPRIV_OUTPUT`.
-        flown: run it as a Prefect flow.
-        overwrite: replace the file of another model.
-        verbosity: amount of output.
+        manner: how to run it.
 
     Raises:
         typer.Exit: with code 4 if some number is doubtful; the model is written nevertheless.
@@ -183,21 +202,22 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
     if out_ is None and root is None:
         raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
     if out_ is not None:
-        _check_out(out_, job, overwrite)
+        _check_out(out_, job, manner.overwrite)
     for written in (out_, None if root is None else root / "models"):
         if written is not None:
             _check_outside(written, job)
     checked = admit(job)
+    foretold = rehearsed(job, checked, manner.yes) if manner.rehearsal else ()
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
     try:
-        estimate = run(job, checked, flown, verbosity)
+        estimate = run(job, checked, manner.flown, manner.verbosity, foretold)
     except KeyboardInterrupt:
         note(f"to resume, run the same command with --release-id {job.release_id}")
         raise
     if out_ is not None:
         _save(estimate, out_)
     files = [file for file in (out_, _kept(estimate, root)) if file is not None]
-    if verbosity in ("quiet", "json"):
+    if manner.verbosity in ("quiet", "json"):
         out(str(files[0]))
     else:
         show(estimate)
@@ -234,13 +254,18 @@ def admit(job: "Job") -> "Checked":
     return checked
 
 
-def run(job: "Job", checked: "Checked", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
-    """Run a job that was admitted, and return its estimate; a flow (`flown`) admits it and opens its tables itself."""
+def run(
+    job: "Job", checked: "Checked", flown: bool, verbosity: Verbosity = "steps", foretold: tuple[str, ...] = ()
+) -> "Estimate":
+    """Run a job that was admitted, and return its estimate; a flow (`flown`) admits it and opens its tables itself.
+
+    What a rehearsal foretold goes into the estimate. Where a flow keeps its own files, these are without it.
+    """
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
     with following(verbosity, job):
         log_event("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
         with contents_shown():
-            estimate = _estimate(job, checked, flown)
+            estimate = _estimate(job, checked, flown, foretold)
         privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
         facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
         facts |= {"states": {name: str(state) for name, state in (estimate.states or {}).items()}}
@@ -248,12 +273,12 @@ def run(job: "Job", checked: "Checked", flown: bool, verbosity: Verbosity = "ste
     return estimate
 
 
-def _estimate(job: "Job", checked: "Checked", flown: bool) -> "Estimate":
+def _estimate(job: "Job", checked: "Checked", flown: bool, foretold: tuple[str, ...]) -> "Estimate":
     from pubpriv.estimators.jobs import run_job
 
     if not flown:
         # opening a table checks everything in its schema (`tests/schemas/test_plain.py`), so pandera is not needed
-        estimate = run_job(job, checked=checked)
+        estimate = _with_foretold(run_job(job, checked=checked), foretold)
         _store(estimate, job)
         return estimate
     from pubpriv.flows.runtime import running
@@ -263,7 +288,14 @@ def _estimate(job: "Job", checked: "Checked", flown: bool) -> "Estimate":
         from pubpriv.flows.parameters import parameters_of
 
         flow: Callable[..., Estimate] = FLOWS[job.estimator.name]
-        return flow(parameters_of(job))
+        return _with_foretold(flow(parameters_of(job)), foretold)
+
+
+def _with_foretold(estimate: "Estimate", foretold: tuple[str, ...]) -> "Estimate":
+    """Keep what was said before the run among the diagnostics."""
+    if not foretold:
+        return estimate
+    return replace(estimate, diagnostics={**estimate.diagnostics, "rehearsal": list(foretold)})
 
 
 def _check_outside(path: Path, job: "Job") -> None:

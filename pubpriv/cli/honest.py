@@ -1,4 +1,4 @@
-"""`pubpriv bench honest|best-radius|verdicts|shift`: what intervals hold and cost, and wrong public rows."""
+"""`pubpriv bench honest|best-radius|verdicts|rehearsal|shift`: how honest releases and rehearsals are."""
 
 from pathlib import Path
 from typing import Annotated
@@ -134,6 +134,24 @@ def verdicts(
         tell_rows("each reason to doubt a number", _CODES, found["codes"])
     parts = found if as_json else {name: value for name, value in found.items() if name not in ("each", "codes")}
     tell(parts, as_json)
+
+
+def rehearsal(
+    runs: Annotated[int, typer.Option(min=1, help="Doubtful runs of each estimator, and sound ones.")] = 30,
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of each table, among which these are looked for.")] = 6,
+    first_seed: FirstSeedOption = 0,
+    workers: WorkersOption = 2,
+    budget: EachBudgetOption = "zcdp:0.5",
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how often rehearsals foretell doubtful numbers and the widths of intervals, on open tables."""
+    from benchmarks.rehearsal import bench
+
+    found = bench(runs, seeds, first_seed, budget, workers)
+    if not as_json:
+        title = f"shares of runs, and of 95% intervals within a factor of {found['factor']:g} of what was said"
+        tell_rows(title, named(*found["rows"][0]), found["rows"])
+    tell(found if as_json else {name: value for name, value in found.items() if name != "each"}, as_json)
 
 
 def shift(

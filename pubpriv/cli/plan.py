@@ -23,6 +23,7 @@ from pubpriv.cli.options import (
     RowsPerPersonOption,
 )
 from pubpriv.cli.planned_period import outlook_of, show_outlook, with_outlook, without_table
+from pubpriv.cli.rehearsal import RehearsalOption, show_rehearsal
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.person_case import PersonCase
     from pubpriv.estimators.planning import Size
+    from pubpriv.estimators.rehearsal.rehearsal import Rehearsal
     from pubpriv.privacy.ledger.period_outlook import PeriodOutlook
 
 _LARGE = 10**9
@@ -89,6 +91,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
                 help="Show the rows or the budget at which the first error is at most this.", show_default=False
             ),
         ] = None,
+        rehearsal: RehearsalOption = True,
         as_json: JsonOption = False,
         **given: Any,
     ) -> None:
@@ -115,9 +118,24 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
             raise InvalidInput("--persons N is for tables whose unit is a person: leave out --rows and --private")
         else:
             case, count = _persons(case, persons, rows_per_person, sizes)
-        _show(estimator.name, case, count, budget, error, as_json, outlook, getattr(opened, "notes", ()))
+        made = _rehearsal(estimator, settings, opened, count, budget) if rehearsal else None
+        _show(estimator.name, case, count, budget, error, as_json, outlook, getattr(opened, "notes", ()), made)
 
     return plan
+
+
+def _rehearsal(
+    estimator: Estimator, settings: Any, public: "PublicTable | Size", n: int, budget: str
+) -> "Rehearsal | None":
+    """Rehearse the run, if there are public rows."""
+    from pubpriv.estimators.planning import Size
+
+    if isinstance(public, Size):
+        return None
+    from pubpriv.estimators.rehearsal.rehearsal import rehearse
+    from pubpriv.privacy.budgets import parse_budget
+
+    return rehearse(estimator, settings, public, n, parse_budget(budget))
 
 
 def _persons(case: Any, persons: int | None, rows_per_person: str, sizes: str | None) -> tuple["PersonCase", int]:
@@ -222,6 +240,7 @@ def _show(
     as_json: bool,
     outlook: "PeriodOutlook | None",
     on_public: tuple[str, ...],
+    rehearsal: "Rehearsal | None",
 ) -> None:
     from pubpriv.estimators.period_case import PeriodCase
     from pubpriv.estimators.person_case import PersonCase
@@ -233,7 +252,8 @@ def _show(
     plan = make_plan(asked, rows, parse_budget(budget), error)
     plan = replace(plan, notes=(*on_public, *plan.notes))
     if as_json:
-        out(json.dumps(with_outlook({"plan": name, **plan.to_json()}, outlook)))
+        made = {} if rehearsal is None else {"rehearsal": rehearsal.to_json()}
+        out(json.dumps(with_outlook({"plan": name, **plan.to_json(), **made}, outlook)))
         return
     whose = "" if outlook is None else f" of {outlook.period}"
     what = f"private rows{whose}"
@@ -254,6 +274,8 @@ def _show(
     ]
     heads = ["", "error", "of sampling", "of privacy", "without privacy", "public rows alone"]
     table("predicted root mean square errors", heads, errors)
+    if rehearsal is not None:
+        show_rehearsal(rehearsal)
     if plan.enough is None:
         out("feasible: yes")
     else:

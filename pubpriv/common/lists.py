@@ -28,3 +28,8 @@ def join_names(names: Sequence[str]) -> str:
 def _stands_alone(name: str) -> bool:
     """Check whether a name needs no quotes in any list."""
     return split_names(name) == [name] and not re.search(r'[()"]', re.sub(_INSIDE, "", name))
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Join names as a sentence does: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)

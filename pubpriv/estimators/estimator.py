@@ -89,6 +89,7 @@ class Estimator:
         without_public: names of the methods that work without public rows.
         one_law: whether it takes all rows to be of one law; see `usable`.
         by_column: whether it treats columns one by one, so that an old release of quantiles may stand for public rows.
+        rehearsed: whether runs in simulation take less than a second, so that a few are made before a real one.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Estimator:
     without_public: tuple[str, ...] = ()
     one_law: bool = True
     by_column: bool = False
+    rehearsed: bool = False
 
     def needs_public(self, settings: Settings) -> bool:
         """Return whether a run with these settings takes public rows."""

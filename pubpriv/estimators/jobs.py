@@ -165,7 +165,8 @@ class Job:
             if not ledger.fitting_in(self.dataset, budget, self.rows_of):
                 # refuses a new run and says what would fit; a run that already holds its budget goes on
                 ledger.run(self.dataset, self.release_id).open(budget, self.rows_of)
-        return Checked(Contents.of(private), self.advice(public), public, private, tuple(steps))
+            about = _records(self, ledger, private), ledger.run(self.dataset, self.release_id).begun() is None
+        return Checked(Contents.of(private), self.advice(public), public, private, tuple(steps), *about)
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,8 @@ class Checked:
         public: the public rows.
         private: the private table.
         steps: steps that opened them.
+        records: number of records that questions count, rows or persons; None: it is private.
+        new: whether the run was not begun yet.
     """
 
     contents: Contents
@@ -204,6 +207,8 @@ class Checked:
     public: PublicTable
     private: PrivateTable
     steps: tuple[_Done, ...] = ()
+    records: int | None = None
+    new: bool = False
 
     def shown(self, runner: Runner) -> tuple[PublicTable, PrivateTable]:
         """Return both tables, after their steps were shown to whoever follows the run."""
@@ -345,13 +350,19 @@ def _ingested(
     private: PrivateTable = runner(_ingest_private, Place(), job.private, *named)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
-    begun = ledger.run(job.dataset, job.release_id).begun()
-    rows = private.n_rows if begun is None else begun[1]
-    if terms is not None and job.rows_per_person == "1":
-        rows = None if job.rows_of else terms.persons
-    if rows is not None:  # else the number is private: the driver checks the released one
-        job.check_size(public, rows, budget)
+    records = _records(job, ledger, private)
+    if records is not None:  # else the driver checks the released one
+        job.check_size(public, records, budget)
     return public, private
+
+
+def _records(job: Job, ledger: Ledger, private: PrivateTable) -> int | None:
+    """Number of records that questions count; None: it is private."""
+    terms = ledger.person(job.dataset)
+    if terms is not None and job.rows_per_person == "1":
+        return None if job.rows_of else terms.persons
+    begun = ledger.run(job.dataset, job.release_id).begun()
+    return private.n_rows if begun is None else begun[1]
 
 
 def _groups(job: Job, runner: Runner, hashed: _Hash) -> ByCategory | None:

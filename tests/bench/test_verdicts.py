@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
-from benchmarks.library_tables import bundled
+from benchmarks.library_tables import blocks_of_tables, bundled
 from benchmarks.local_fit import LocalFit
-from benchmarks.verdicts import Task, _measured, _summary, bench, blocks
+from benchmarks.verdicts import Task, _measured, _summary, bench
 from pubpriv.errors import InvalidInput
 
 
@@ -20,9 +20,9 @@ def run(*numbers):
 
 def test_tables_are_chosen_by_the_rule():
     """At least twenty blocks of two to five columns, in their order, none of one value; at least 300 rows."""
-    found, tables = blocks(), bundled()
-    assert len(found) >= 20
-    for name, (columns, rows) in found.items():
+    blocks, tables = blocks_of_tables(), bundled()
+    assert len(blocks) >= 20
+    for name, (columns, rows) in blocks.items():
         whole = tables[name.rpartition(" ")[0]][0]
         assert 1 <= len(columns) <= 5
         assert [whole.index(column) for column in columns] == sorted(whole.index(column) for column in columns)

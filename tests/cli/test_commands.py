@@ -273,6 +273,7 @@ COMMANDS = [
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
     "ledger verify", "ledger export", "ledger restore", "ledger grant", "ledger close", "audit", "bench", "bench scan",
     "bench demo", "bench mixture", "bench best-radius", "bench looks", "bench verdicts", "bench regression",
+    "bench rehearsal",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
     "bench buys", "bench missing", "bench no-public", "bench persons", "bench pure", "bench groups", "bench quantiles",
     "bench bounds",

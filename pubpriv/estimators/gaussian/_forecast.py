@@ -12,7 +12,6 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators._lengths import gaussian_shares
 from pubpriv.estimators.gaussian._cutting import core_end
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, examine
-from pubpriv.estimators.gaussian._hints import public_hints
 from pubpriv.estimators.gaussian._learner import (
     predicted_errors,
 )
@@ -59,7 +58,6 @@ class GaussianCase:
         layout: layout of the columns; degenerate ones have a scale of their own.
         m: number of public rows.
         target: `auto`, `gaussian` or `moments`.
-        hints: advice from the public rows to use other columns.
         of_mean: whether only the mean is reported.
         estimates_missing: whether rows that lack cells are used.
     """
@@ -67,7 +65,6 @@ class GaussianCase:
     layout: Layout
     m: int
     target: str
-    hints: tuple[str, ...] = ()
     of_mean: bool = False
     estimates_missing: bool = False
 
@@ -76,12 +73,11 @@ class GaussianCase:
     @classmethod
     def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
         """Make the case from public rows, which are checked as by the driver."""
-        hints = public_hints(public.columns, public.rows)
         if target == "gaussian":
             check_rows(*public.rows.shape)
             precondition(public)
-            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target, hints)
-        return cls(examine(public, scale), len(public.rows), target, hints)
+            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target)
+        return cls(examine(public, scale), len(public.rows), target)
 
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
@@ -109,10 +105,10 @@ class GaussianCase:
         return feasible(n, self.d, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Say what the errors assume, which columns are degenerate, and which have an expensive tail."""
+        """Say what the errors assume, and which columns are degenerate."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         rounds = "rounds end once one finds the rows settled; the final release then gets what the others would cost"
-        return (law, rounds, *((_INCOMPLETE,) if self.estimates_missing else ()), *self.layout.notes(), *self.hints)
+        return (law, rounds, *((_INCOMPLETE,) if self.estimates_missing else ()), *self.layout.notes())
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
         """Give the sample sizes of Theorems B.5 and B.12, and of methods without public rows."""

@@ -14,7 +14,7 @@ only where its interval cannot be believed to hold what is there:
 
 What noise could hide is no reason by itself: it hides some rows of any table, and a Gaussian has none to hide. Public
 rows very far out say that there are some. A column of bounded values has neither of the first two, nor the note: none
-of its rows lies out there; see `_bounded`.
+of its rows lies out there; see `bounded`.
 """
 
 import math
@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian._bounded import bounds_of_columns
 from pubpriv.estimators.gaussian._hidden_rows import may_hide
-from pubpriv.estimators.gaussian._hints import tail_remedy
 from pubpriv.estimators.gaussian._table_release import Known, Table
+from pubpriv.estimators.gaussian.bounded import bounds_of_columns
+from pubpriv.estimators.gaussian.hints import tail_remedy
 from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
 
 _VERY_FAR = 6.0

@@ -14,11 +14,11 @@ import numpy as np
 
 from pubpriv.data.codec import row_tuples
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian._bounded import bounds_of_columns
 from pubpriv.estimators.gaussian._column_scales import Scale
 from pubpriv.estimators.gaussian._degenerate_columns import Layout
 from pubpriv.estimators.gaussian._table_moments import lost_entries
 from pubpriv.estimators.gaussian._table_release import Table
+from pubpriv.estimators.gaussian.bounded import bounds_of_columns
 from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
 from pubpriv.released.numbers import Z95
 

@@ -117,6 +117,7 @@ GAUSSIAN = Estimator(
     case=_case,
     checks=Checks(_checked, _check_size),
     without_public=(NO_PUBLIC,),
+    rehearsed=True,
     trials=(
         Trial("auto", GaussianSettings(target="auto")),
         Trial("gaussian", GaussianSettings(target="gaussian")),

@@ -22,7 +22,6 @@ from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._heaps import check_heaps, heap
-from pubpriv.estimators.gaussian._hints import log_hints
 from pubpriv.estimators.gaussian._incomplete import check_estimated, estimate_incomplete
 from pubpriv.estimators.gaussian._incomplete_rounds import incomplete_plan
 from pubpriv.estimators.gaussian._learner import (
@@ -43,6 +42,7 @@ from pubpriv.estimators.gaussian._reference import (
 )
 from pubpriv.estimators.gaussian._results import GaussianResult, check_held, debiased
 from pubpriv.estimators.gaussian._table_driver import estimate_table
+from pubpriv.estimators.gaussian.hints import log_hints
 from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE, chosen_target
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows

@@ -157,5 +157,6 @@ MEAN = Estimator(
     case=_case,
     checks=Checks(_checked, _check_size),
     without_public=(NO_PUBLIC,),
+    rehearsed=True,
     trials=(Trial(), Trial("pure", budget="pure:1"), Trial("by group", MeanSettings(by="half"))),
 )

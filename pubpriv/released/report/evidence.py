@@ -14,7 +14,7 @@ from pubpriv.released.report._digits import percent, rounded
 _SEEN = 2.0
 """A share or a count is taken as real if it is this many of its standard deviations from zero."""
 
-APART = ("warnings", "hints", "ladder")
+APART = ("warnings", "hints", "ladder", "rehearsal")
 """Diagnostics that the page shows separately, and not in its list of details."""
 
 
@@ -36,6 +36,12 @@ def hints(estimate: Estimate) -> list[str]:
     """Return the estimator's hints on what would have worked better."""
     found = estimate.diagnostics.get("hints", ())
     return [str(hint) for hint in found] if isinstance(found, list | tuple) else []
+
+
+def foretold(estimate: Estimate) -> list[str]:
+    """Return what a rehearsal said before the run; empty if there was none, or nothing to say."""
+    said = estimate.diagnostics.get("rehearsal", ())
+    return [str(line) for line in said] if isinstance(said, list | tuple) else []
 
 
 def reason(estimate: Estimate) -> str:

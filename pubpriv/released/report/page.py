@@ -339,6 +339,7 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
         "left_out": _of_columns(len(estimate.columns), _WHICH[estimate.kind == "gaussian-mixture"]) if charts else "",
         "sentences": evidence.sentences(estimate),
         "hints": evidence.hints(estimate),
+        "foretold": evidence.foretold(estimate),
         "tables": tables,
     }
 

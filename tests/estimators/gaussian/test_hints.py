@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian._forecast import GaussianCase
-from pubpriv.estimators.gaussian._hints import log_hints
-from pubpriv.privacy.budgets import parse_budget
+from pubpriv.estimators.gaussian.hints import log_hints
 
 DRAW = {
     "lognormal": lambda g, m: g.lognormal(3.0, 1.0, m),
@@ -74,19 +71,3 @@ def test_few_gaussian_public_rows_give_no_hint():
     for m in (12, 40):
         draws = generator.normal(3.0, 1.0, (1000, m, 1))
         assert sum(bool(log_hints(("fare",), rows, mean, variance, 0.01)) for rows in draws) <= 5
-
-
-@pytest.mark.parametrize("target", ["auto", "gaussian", "moments"])
-def test_a_plan_names_them_before_anything_is_paid(target):
-    """By the public rows alone, for a release names them when the budget is spent; nothing of other columns."""
-    generator = np.random.default_rng(5)
-    public = np.column_stack([generator.lognormal(3.0, 1.0, 60), generator.normal(40.0, 9.0, 60)])
-
-    def notes(names):
-        case = GaussianCase.of(PublicTable.open(public[:, : len(names)], names), target, {})
-        return [note for note in case.notes(2000, parse_budget("zcdp:0.5")) if "long tail to" in note]
-
-    (said,) = notes(["fare", "age"])
-    assert said.startswith("in the public rows fare has a long tail to the right: its logarithm would")
-    assert "--columns 'log1p(fare),age'" in said
-    assert notes(["log1p(fare)", "age"]) == []

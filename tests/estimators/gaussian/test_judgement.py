@@ -6,8 +6,8 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.data.columns import parse_columns
-from pubpriv.estimators.gaussian._bounded import bounds_of_columns
-from pubpriv.estimators.gaussian._hints import tail_remedy
+from pubpriv.estimators.gaussian.bounded import bounds_of_columns
+from pubpriv.estimators.gaussian.hints import tail_remedy
 from pubpriv.released.findings import doubts
 
 HALF = "zcdp:0.5"

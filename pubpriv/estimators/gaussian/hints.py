@@ -61,19 +61,13 @@ def log_hints(
     return _advice(columns, found)
 
 
-def public_hints(columns: Sequence[str], public: np.ndarray) -> tuple[str, ...]:
-    """Name the columns whose `log1p` would be estimated better, judged by public rows (m, d) only, for a plan."""
-    found = [name for _, name in _tailed(columns, public)]
-    return tuple(f"in the public rows {hint}" for hint in _advice(columns, found))
-
-
 def tail_remedy(column: str, values: np.ndarray) -> str:
     """Say what helps a column whose tail has no end that was seen, from its public values (m,).
 
     A logarithm helps only a long tail to the right, of a column that is no map of another one already.
     """
     parsed = parse_columns((column,))[0]
-    if parsed.function is None and _loses_its_tail(values):
+    if parsed.function is None and loses_its_tail(values):
         return f"estimate its logarithm, log1p({column}), which has no such tail"
     if parsed.function is None:
         return f"bound it, clip({column}, LOW, HIGH), by limits that are known without the private rows"
@@ -83,7 +77,7 @@ def tail_remedy(column: str, values: np.ndarray) -> str:
 def _tailed(columns: Sequence[str], public: np.ndarray) -> list[tuple[int, str]]:
     """List indices and names of columns that are not mapped, and whose public rows (m, d) lose a tail in `log1p`."""
     parsed = enumerate(parse_columns(tuple(columns)))
-    return [(j, columns[j]) for j, column in parsed if column.function is None and _loses_its_tail(public[:, j])]
+    return [(j, columns[j]) for j, column in parsed if column.function is None and loses_its_tail(public[:, j])]
 
 
 def _advice(columns: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
@@ -99,7 +93,7 @@ def _advice(columns: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
     return (text,)
 
 
-def _loses_its_tail(values: np.ndarray) -> bool:
+def loses_its_tail(values: np.ndarray) -> bool:
     """Decide whether public values (m,) are clearly skewed to the right, and their logarithms hardly."""
     if len(values) < 3 or values.min() <= -1:
         return False
