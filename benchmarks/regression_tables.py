@@ -40,7 +40,7 @@ def bench(
         tables: names of blocks with commas between them; `all`.
     """
     pp.parse_budget(budget)
-    named = [name for name, (columns, _) in blocks().items() if len(columns) >= _LEAST]
+    named = [name for name, (columns, _) in blocks_of_tables().items() if len(columns) >= _LEAST]
     chosen = named if tables == "all" else tables.split(",")
     jobs = [(name, budget, first_seed + run) for name in chosen for run in range(runs)]
     drawn = list(in_processes(_drawn, jobs, workers))
@@ -84,7 +84,7 @@ def _row(name: str, drawn: list[dict[str, Any]]) -> dict[str, Any]:
 def _drawn(job: tuple[str, str, int]) -> dict[str, Any]:
     """Release a draw of a block: what each coefficient is worth."""
     name, budget, seed = job
-    rows = blocks()[name][1]
+    rows = blocks_of_tables()[name][1]
     order = np.random.default_rng([seed, crc32(name.encode())]).permutation(len(rows))
     public, private = rows[order[:_PUBLIC]], rows[order[_PUBLIC : _PUBLIC + _MOST]]
     own, errors, _ = least_squares_of(private)

@@ -1,7 +1,6 @@
 """`pubpriv budget`: set, show and explain the budget of a dataset; end runs that were left open."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,11 +8,14 @@ import typer
 
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.contents import show_contents
+from pubpriv.cli.declared import declared_table
 from pubpriv.cli.options import AnotherTableOption, ColumnsOption, JsonOption, LedgerOption, ledger_url
+from pubpriv.common.lists import join_names
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.period_terms import PeriodTerms
+    from pubpriv.privacy.ledger.views import Balance
 
 _MOST_PERIODS = 24
 """Number of newest periods that are shown; --json has all."""
@@ -102,14 +104,11 @@ def _set(
     table.
     """
     from pubpriv.common.column_names import split_columns, text_of
-    from pubpriv.data.categories import named_source
     from pubpriv.data.contents import Contents
     from pubpriv.data.persons import person_names
-    from pubpriv.data.tables import PrivateTable
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.terms import person_columns_of
-    from pubpriv.privacy.ledger.views import NamedTable
     from pubpriv.privacy.wording import period_lines
 
     cap = parse_budget(budget)
@@ -122,21 +121,18 @@ def _set(
     ids = () if person is None else person_names(split_columns(person))
     with Ledger.open(url) as books:
         known = books.datasets()
+        before = books.balance(dataset) if dataset in known else None
         if not ids and dataset in known:
             ids = person_columns_of(books.person(dataset))
         id_texts = tuple(map(text_of, ids))
         dates = "" if periods is None else text_of(periods.column)
-        declared = (
-            PrivateTable.open(private, split_columns(columns), person=id_texts, dates=dates)
+        declared, table = (
+            declared_table(private, split_columns(columns), id_texts, dates, by or ())
             if private and columns
-            else None
+            else (None, None)
         )
         # before the table is declared, because the storage may not answer
         contents = None if declared is None else Contents.of(declared)
-        table = declared and replace(
-            NamedTable.of(declared, bool(ids)).with_layout(declared, bool(ids)),
-            group_columns=tuple(map(named_source, by or ())),
-        )
         books.register(
             dataset,
             cap,
@@ -155,6 +151,8 @@ def _set(
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
     note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
+    if before is not None:
+        note(_changed(before, balance))
     if not known:
         note(f"the ledger {url} is new: it does not know what tables may spend, or have spent, by another ledger")
     if contents is not None:
@@ -162,6 +160,24 @@ def _set(
     if balance.periods is not None:
         for line in period_lines(balance.periods, bool(ids), len(balance.tables)):
             note(line)
+
+
+def _changed(before: "Balance", now: "Balance") -> str:
+    """Say what is other than before in the ledger."""
+    changes = []
+    if now.cap != before.cap:
+        changes.append(f"the cap, from {before.budget.describe()} to {now.budget.describe()}")
+    if now.periods != before.periods:
+        changes.append("its periods")
+    known = {each["uri"]: each for each in before.tables}
+    for each in now.tables:
+        old = known.get(each["uri"])
+        if old is None:
+            changes.append(f"the table {each['uri']}, which is new")
+        elif each != old:
+            more = [name for name in each["columns"] if name not in old["columns"]]
+            changes.append(f"what is declared of {each['uri']}{f': columns {join_names(more)}' if more else ''}")
+    return f"changed: {'; '.join(changes)}" if changes else "changed: nothing, all of this was registered before"
 
 
 def _periods(period: str | None, per_period: str | None, lifetime: str | None) -> "PeriodTerms | None":

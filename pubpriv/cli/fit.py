@@ -107,9 +107,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         yes: YesOption = False,
         overwrite: Annotated[bool, _flag("--overwrite", "Replace an existing model file.")] = False,
         quiet: Annotated[bool, _flag("--quiet", "Print only the model's path, and errors.", "-q")] = False,
-        verbose: Annotated[
-            bool, _flag("--verbose", "Show charges of steps, times of public ones.", "-v")
-        ] = False,
+        verbose: Annotated[bool, _flag("--verbose", "Show charges of steps, times of public ones.", "-v")] = False,
         log_json: Annotated[
             bool,
             _flag("--log-json", "Log to standard error, one JSON object a line. PUBPRIV_LOG=json does the same."),

@@ -22,9 +22,7 @@ RehearsalOption = Annotated[
         help="Try the run in simulation first.",
     ),
 ]
-YesOption = Annotated[
-    bool, typer.Option("--yes", help="Run even if doubtful numbers are likely.")
-]
+YesOption = Annotated[bool, typer.Option("--yes", help="Run even if doubtful numbers are likely.")]
 
 
 def show_rehearsal(rehearsal: "Rehearsal") -> None:

@@ -79,7 +79,7 @@ def read_rows(source: Any, columns: Sequence[str | Column] | None) -> tuple[tupl
             or not numeric.
         Unavailable: the storage does not answer.
     """
-    found = _columns_of(source, columns)
+    found = columns_of_source(source, columns)
     try:
         return _chosen_rows(found, columns)
     except InvalidInput as error:
@@ -99,7 +99,7 @@ def select_rows(
     return _chosen_rows(plain, columns, computed)
 
 
-def _columns_of(source: Any, columns: Sequence[str | Column] | None) -> list[_PublicColumn]:
+def columns_of_source(source: Any, columns: Sequence[str | Column] | None) -> list[_PublicColumn]:
     """Find the columns of a table by its canonical name, or of rows in memory.
 
     Raises:

@@ -91,6 +91,81 @@ def test_init_asks_what_no_option_says(folder, program, monkeypatch):
     assert "people.yaml exists" in again.err
 
 
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def visits(folder) -> Path:
+    """Several visits of each patient, with ids, sites and dates."""
+    for name, n in (("private", 2000), ("public", 60)):
+        generator = np.random.default_rng(n)
+        frame = pd.DataFrame({"patient_id": np.arange(n) // 3, "site": np.where(np.arange(n) % 2, "north", "south")})
+        frame["day"] = pd.to_datetime("2026-01-01") + pd.to_timedelta(np.arange(n) % 90, unit="D")
+        frame[["a", "b"]] = generator.normal(50.0, 9.0, (n, 2))
+        frame.to_parquet(folder / f"{name}.parquet")
+    return folder
+
+
+def test_init_asks_at_a_terminal_whose_row_it_is_by_what_and_when_and_offers_a_ledger(visits, program, monkeypatch):
+    """With a warning that an id of the public rows repeats; ids and groups are no columns of the estimate."""
+    given = [
+        "people",
+        "",
+        "private.parquet",
+        "public.parquet",
+        "patient_id",
+        "site",
+        "month:day",
+        "zcdp:1",
+        "",
+        "",
+        "zcdp:1",
+        "mean",
+        "zcdp:0.5",
+        "y",
+    ]
+    monkeypatch.setattr("sys.stdin", _Terminal("\n".join(given) + "\n"))
+    told = program("init")
+    assert told.code == 0, told.err
+    assert f"Ledger [{visits / 'ledger.db'}]" in told.err
+    assert "warning: values of patient_id repeat in the public rows" in told.err
+    text = (visits / "people.yaml").read_text()
+    for line in ("person:\n- patient_id", "periods: month:day", "per_period: zcdp:1", "by: site", "- a\n- b"):
+        assert line in text
+    assert "unit: one person" in text
+    with Ledger.open(f"sqlite:///{visits}/ledger.db") as books:
+        balance = books.balance("people")
+    assert balance.person.columns == ("patient_id",)
+    assert balance.periods.unit == "month"
+    assert tuple(balance.tables[0]["groups"]) == ("site",)
+
+
+def test_init_takes_the_same_as_options_and_warns_where_nobody_says_whose_rows(visits, program):
+    answers = [part for pair in ANSWERS.items() for part in pair]
+    told = program("init", "--ledger", URL, "--no-register", *answers)
+    assert told.code == 0
+    assert "--person patient_id protects them together" in told.err
+    (visits / "people.yaml").unlink()
+    who = "--person", "patient_id", "--by", "site", "--dataset", "persons"
+    told = program("init", "--ledger", URL, "--register", *answers, *who)
+    assert (told.code, "protects them together" in told.err) == (0, False), told.err
+    with Ledger.open(URL) as books:
+        assert books.balance("persons").person is not None
+
+
+def test_budget_set_says_what_it_changed(folder, program):
+    """The same again changes nothing; a table is new once; a raised cap says from what."""
+    line = "budget", "set", "visits", "zcdp:2", "--ledger", URL
+    assert "changed: nothing" in program(*line).err
+    table = "--private", "private.parquet", "--columns", "a,b"
+    assert f"changed: the table {folder / 'private.parquet'}, which is new" in program(*line, *table).err
+    assert "changed: nothing" in program(*line, *table).err
+    raised = program("budget", "set", "visits", "zcdp:3", "--ledger", URL, "--raise", "--reason", "more years")
+    assert "changed: the cap, from 2-zCDP to 3-zCDP" in raised.err
+
+
 def test_init_keeps_what_is_declared_of_lines(folder, program):
     """In the file and in the ledger; nobody is asked where the unit is a row."""
     answers = [part for pair in ANSWERS.items() for part in pair]
