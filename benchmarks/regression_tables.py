@@ -12,8 +12,8 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
-from benchmarks.regression import least_squares_of
 from benchmarks.library_tables import blocks_of_tables
+from benchmarks.regression import least_squares_of
 from pubpriv.errors import PubPrivError
 from pubpriv.released.numbers import State
 
