@@ -47,7 +47,8 @@ def source_of(estimate: Estimate, component: int | None, group: str | None) -> S
         for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True))
     )
     if component is None:
-        return WholeMixture(law, _arrays(errors["weights"]), fields, n)
+        alike = estimate.provenance.get("rows_per_person", 1) == 1
+        return WholeMixture(law, _arrays(errors["weights"]), fields, n if alike else min(n, _effective(fields)))
     if not 1 <= component <= len(fields):
         raise InvalidInput(f"there is no component {component}: the release has {len(fields)}")
     return fields[component - 1]
@@ -91,6 +92,15 @@ def reasons(estimate: Estimate, columns: tuple[str, ...]) -> tuple[str, ...]:
         if (not finding.quantities or "covariance" in finding.quantities)
         and (not finding.columns or set(finding.columns) & set(columns))
     )
+
+
+def _effective(components: tuple[Field, ...]) -> float:
+    """Return how many independent rows the sampling errors of the means of components are worth, all together.
+
+    Rows of one person are alike, so that several of each are worth fewer rows than there are.
+    """
+    each = (np.diag(c.covariance) / np.maximum(c.mean_errors["sampling"], 1e-300) ** 2 for c in components)
+    return float(sum(np.median(rows) for rows in each))
 
 
 def _arrays(errors: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -168,3 +168,15 @@ def test_a_group_that_was_drawn_to_all_is_off_in_the_direction_from_which_it_cam
         assert figure.shrinkage**2 < change**2 + 50 * step**2
     contrast = found.contrast("a - b")
     assert contrast.shrinkage >= abs(moved[0] - moved[1]) * 0.99
+
+
+def test_rows_of_persons_are_worth_as_many_as_the_means_of_components_say():
+    """Where several rows of a person count; where each person counts once, persons are the rows."""
+    estimate = mixture_release(("a", "y"), means=[[0.0, 0.0], [5.0, 5.0]])
+    facts = {name: fact for name, fact in estimate.provenance.items() if name != "n_private"}
+    facts |= {"persons": {"estimate": 20_000, "sd": 1.0}, "counted_rows": {"estimate": 50_000, "sd": 1.0}}
+    once, several = (
+        replace(estimate, provenance=facts | {"rows_per_person": most}).regress("y")["a"].sampling for most in (1, 4)
+    )
+    worth = 2 / estimate.standard_errors["means"]["sampling"][0][0] ** 2
+    assert several / once == pytest.approx(np.sqrt(20_000 / worth))
