@@ -23,17 +23,17 @@ def test_noise_moves_coefficients_by_what_is_stated_and_on_average_not_at_all(co
     root = np.linalg.cholesky(true)
     columns = tuple("abcdey")
     z, stated, scatter = [], [], []
-    for _ in range(400):
-        noisy = root @ (np.eye(6) + goe(0.06, 6, generator)) @ root.T
-        found = release((noisy + noisy.T) / 2, sd=0.06, mean=np.zeros(6), columns=columns).regress("y")
+    for _ in range(250):
+        noisy = root @ (np.eye(6) + goe(0.1, 6, generator)) @ root.T
+        found = release((noisy + noisy.T) / 2, sd=0.1, mean=np.zeros(6), columns=columns).regress("y")
         z.append((found.coef - slopes) / np.sqrt(np.diag(np.linalg.inv(spread))))
         stated.append([figure.privacy**2 for figure in found.coefficients[1:]])
         scatter.append(found.residual_sd.value**2)
     z = np.array(z)
-    assert np.abs(z.mean(axis=0) / (z.std(axis=0) / 20)).max() < 3.5
+    assert np.abs(z.mean(axis=0) / (z.std(axis=0) / np.sqrt(250))).max() < 3.5
     privacy = np.sqrt(np.mean(stated, axis=0) / np.diag(np.linalg.inv(spread)))
-    assert z.std(axis=0) == pytest.approx(privacy, rel=0.12)
-    assert np.mean(scatter) == pytest.approx(4.0, rel=0.01)
+    assert z.std(axis=0) == pytest.approx(privacy, rel=0.15)
+    assert np.mean(scatter) == pytest.approx(4.0, rel=0.013)
 
 
 def moved(estimate, means, covariances):
@@ -61,7 +61,7 @@ def test_small_noise_has_the_stated_spread_in_every_number():
     root = np.linalg.cholesky(COVARIANCE)
     estimate = release(sd=sd)
     draws = []
-    for _ in range(300):
+    for _ in range(200):
         noisy = COVARIANCE + root @ goe(sd, 4, generator) @ root.T
         means = MEAN + root @ generator.standard_normal(4) * sd / 2
         draws.append(measures(moved(estimate, means, noisy).regress("y")))
@@ -85,7 +85,7 @@ def test_principal_components_have_the_stated_spread():
                     COLUMNS[:3], standardised
                 )
             )
-            for _ in range(150)
+            for _ in range(100)
         ]
         frame = estimate.principal_components(COLUMNS[:3], standardised).to_frame()
         known = (frame["state"] == "good").to_numpy()
@@ -119,7 +119,7 @@ def test_noise_in_weights_means_and_covariances_of_a_mixture_moves_the_whole_reg
     found = estimate.regress("y")
     sds = {name: np.asarray(parts["privacy"]) for name, parts in estimate.standard_errors.items()}
     draws = []
-    for _ in range(150):
+    for _ in range(100):
         off = generator.standard_normal(weights.shape) * sds["weights"]
         noise = generator.standard_normal(covariances.shape) * sds["covariances"]
         noise = np.triu(noise) + np.triu(noise, 1).transpose(0, 2, 1)
