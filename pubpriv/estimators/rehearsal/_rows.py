@@ -146,12 +146,11 @@ def _tails_of(cells: np.ndarray, bounds: np.ndarray) -> Iterator[_Tail]:
 
 
 def _nearest(rows: np.ndarray) -> np.ndarray:
-    """Find the nearest neighbours (m, k) of rows (m, d), by the ranks of their cells."""
-    from scipy.spatial import KDTree
-    from scipy.stats import rankdata
-
-    ranks = rankdata(rows, axis=0)
-    return np.asarray(KDTree(ranks).query(ranks, k=_NEIGHBOURS + 1)[1])
+    """Find the nearest neighbours (m, k) of rows (m, d), by the ranks of their cells; each row is one of its own."""
+    ranks = np.argsort(np.argsort(rows, axis=0, kind="stable"), axis=0).astype(float)
+    squares = (ranks**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * ranks @ ranks.T
+    return np.argpartition(distances, _NEIGHBOURS, axis=1)[:, : _NEIGHBOURS + 1]
 
 
 def _shared(cells: np.ndarray) -> np.ndarray:
