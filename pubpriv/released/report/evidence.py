@@ -14,7 +14,7 @@ from pubpriv.released.report._digits import percent, rounded
 _SEEN = 2.0
 """A share or a count is taken as real if it is this many of its standard deviations from zero."""
 
-APART = ("warnings", "hints", "ladder", "rehearsal")
+APART = ("warnings", "hints", "ladder", "missing", "rehearsal")
 """Diagnostics that the page shows separately, and not in its list of details."""
 
 
@@ -62,6 +62,18 @@ def ladder(estimate: Estimate) -> list[tuple[str, str]]:
             noise = (_figures(rung, "noise") or (None,))[0]
             score = rounded(found[1], noise) + (f" ± {rounded(noise, noise)}" if noise else "")
             rows.append((f"{found[0]:.0f}", score))
+    return rows
+
+
+def missing_cells(estimate: Estimate) -> list[tuple[str, str, str]]:
+    """Return each column with the share of rows that lack it, and how many complete rows its mean is worth; or none."""
+    columns = _part(_part(estimate.diagnostics, "missing"), "columns")
+    rows = []
+    for name in columns:
+        found = _figures(_part(columns, name), "share", "sd", "effective_rows")
+        if found:
+            share, sd, worth = found
+            rows.append((str(name), f"{percent(share, sd)} ± {percent(2 * sd, sd)}", f"{worth:,.0f}"))
     return rows
 
 

@@ -324,6 +324,9 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
     tried, tables = evidence.ladder(estimate), []
     if tried:
         tables = [Table("Numbers of components that were tried", ("components", "score, nats a record"), tried)]
+    if lacking := evidence.missing_cells(estimate):
+        heads = "", "rows that lack it", "complete rows that its mean is worth"
+        tables.append(Table("Missing cells, estimated from the other cells of their rows", heads, lacking))
     if estimate.law is not None and (estimate.n_components or 1) > 1:
         center, _, total = estimate.law.moments
         rows = [

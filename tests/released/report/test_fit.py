@@ -14,7 +14,7 @@ from pubpriv.released.law import Mixture
 from pubpriv.released.report import page
 from pubpriv.released.report._digits import MINUS
 from pubpriv.released.report._fit import fit_charts
-from pubpriv.released.report.evidence import hints, ladder, reason, sentences
+from pubpriv.released.report.evidence import hints, ladder, missing_cells, reason, sentences
 from pubpriv.released.report.lead import lead
 
 TOLD = {
@@ -137,6 +137,20 @@ def test_what_is_not_there_is_said_to_be_not_there():
     assert "No record was seen beyond the clip radius" in text
     assert "0.005 is accepted): it fits." in text
     assert "No group of records was seen away from all public rows (0 ± 80)" in text
+
+
+def test_missing_cells_are_told_by_column():
+    """The share that lacks each, and what its mean is worth; in a table of their own, if anything is known."""
+    told = {"share": 0.3012, "sd": 0.0051, "effective_rows": 15_837.2}
+    missing = {"columns": {"age": told, "cost": told | {"share": 0.0}}, "information": 0.5}
+    estimate = gaussian_release(diagnostics={"warnings": [], "missing": missing})
+    assert missing_cells(estimate)[0] == ("age", "30.12% ± 1.02%", "15,837")
+    assert "complete rows that its mean is worth" in page(estimate)
+    assert "Missing cells" not in page(gaussian_release())
+    for odd in (None, "text", {"columns": [1]}, {"columns": {"age": {"share": "x"}}}):
+        broken = gaussian_release(diagnostics={"warnings": [], "missing": odd})
+        assert missing_cells(broken) == []
+        page(broken)
 
 
 @pytest.mark.parametrize("odd", [None, "text", {}, [1], {"share": None, "sd": "x"}, {"share": float("nan"), "sd": 1}])
