@@ -12,8 +12,8 @@ from pubpriv.errors import InvalidInput
 _CORRELATION, _PUBLIC = 0.5, 100
 """Between any two columns; and the number of public rows, which are whole and of the same law."""
 
-_SLOPE = 1.5
-"""How strongly the odds of a missing cell depend on another column, by its standard deviation."""
+_SLOPE, _STEEP = 1.5, 3.0
+"""How strongly the odds of a missing cell depend on another column, by its standard deviation; and where strongly."""
 
 _STEPS, _CLOSE = 500, 1e-7
 """EM ends when it moves no number by more than this, or after so many steps."""
@@ -33,6 +33,7 @@ class Cell:
         rows: n.
         columns: d.
         kind: `mcar`, every cell with one probability; `mar`, cells of all columns but the first, by the first;
+            `strong`, the same with twice the slope;
             `block`, the last third of the columns together, by the first; `dropout`, from a column on, by the last
             value before.
         share: of cells, or of rows that lack the block or drop out.
@@ -52,8 +53,9 @@ class Cell:
         shape = rows.shape
         if self.kind == "mcar":
             rows[rng.random(shape) < self.share] = np.nan
-        elif self.kind == "mar":
-            rows[:, 1:][rng.random((shape[0], shape[1] - 1)) < _odds(self.share, rows[:, :1])] = np.nan
+        elif self.kind in ("mar", "strong"):
+            odds = _odds(self.share, rows[:, :1], _SLOPE if self.kind == "mar" else _STEEP)
+            rows[:, 1:][rng.random((shape[0], shape[1] - 1)) < odds] = np.nan
         elif self.kind == "block":
             rows[rng.random(shape[0]) < _odds(self.share, rows[:, 0]), -max(shape[1] // 3, 1) :] = np.nan
         elif self.kind == "dropout":
@@ -62,7 +64,7 @@ class Cell:
                 there &= rng.random(shape[0]) >= _odds(hazard, rows[:, column - 1])
                 rows[~there, column] = np.nan
         else:
-            raise InvalidInput(f"cells are missing by mcar, mar, block or dropout, not {self.kind!r}")
+            raise InvalidInput(f"cells are missing by mcar, mar, strong, block or dropout, not {self.kind!r}")
         return public, rows
 
 
@@ -70,7 +72,7 @@ CELLS = tuple(
     Cell(rows, columns, kind, share)
     for rows in _BOUNDS
     for columns in (3, 10)
-    for kind, share in (("mcar", 0.05), ("mcar", 0.3), ("mar", 0.3), ("block", 0.3), ("dropout", 0.3))
+    for kind, share in (("mcar", 0.05), ("mcar", 0.3), ("mar", 0.3), ("strong", 0.3), ("block", 0.3), ("dropout", 0.3))
 )
 
 
@@ -80,7 +82,12 @@ def covariance(d: int) -> np.ndarray:
 
 
 def bench(
-    runs: int = 30, first_seed: int = 0, workers: int = WORKERS, rows: int | None = None, missing: str = "estimate"
+    runs: int = 30,
+    first_seed: int = 0,
+    workers: int = WORKERS,
+    rows: int | None = None,
+    missing: str = "estimate",
+    kind: str | None = None,
 ) -> dict[str, Any]:
     """One row per cell, at zcdp:0.5: root mean square errors over those of EM, coverage, and bias in stated errors.
 
@@ -89,9 +96,10 @@ def bench(
         first_seed: of the first run.
         workers: processes.
         rows: cells with so many private rows; None: all.
+        kind: cells whose cells are missing in this way; None: all.
         missing: `estimate`, or `drop` to see what that costs; a run that it refuses counts as refused.
     """
-    cells = [cell for cell in CELLS if rows in (None, cell.rows)]
+    cells = [cell for cell in CELLS if rows in (None, cell.rows) and kind in (None, cell.kind)]
     tasks = [(cell, first_seed + run, missing) for cell in cells for run in range(runs)]
     found = list(in_processes(_run, tasks, workers))
     table = [_row(cell, [each for each in found if each["cell"] == cell]) for cell in cells]
@@ -193,7 +201,7 @@ def em(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, spread
 
 
-def _odds(share: float, values: np.ndarray) -> np.ndarray:
+def _odds(share: float, values: np.ndarray, slope: float = _SLOPE) -> np.ndarray:
     """Chances (like `values`) of a missing cell that rise with a standard normal value, and are `share` on average."""
     grid = np.linspace(-6, 6, 1201)
     weights = np.exp(-grid * grid / 2)
@@ -201,5 +209,5 @@ def _odds(share: float, values: np.ndarray) -> np.ndarray:
     low, high = -20.0, 20.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if weights @ (1 / (1 + np.exp(-middle - _SLOPE * grid))) < share else (low, middle)
-    return np.asarray(1 / (1 + np.exp(-high - _SLOPE * values)))
+        low, high = (middle, high) if weights @ (1 / (1 + np.exp(-middle - slope * grid))) < share else (low, middle)
+    return np.asarray(1 / (1 + np.exp(-high - slope * values)))

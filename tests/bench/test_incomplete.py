@@ -27,12 +27,18 @@ def test_em_is_the_maximum_of_the_likelihood():
             assert likelihood(mean, spread + step * np.outer(direction, direction)) < best
 
 
-@pytest.mark.parametrize("kind", ["mcar", "mar", "block", "dropout"])
+@pytest.mark.parametrize("kind", ["mcar", "mar", "strong", "block", "dropout"])
 def test_cells_lack_what_they_say(kind):
     """Of single cells the share, of blocks and of those who drop out the rows."""
     _, rows = Cell(20_000, 4, kind, 0.3).draw(2)
     lacking = np.isnan(rows)
-    share = lacking[:, 1:].mean() if kind == "mar" else lacking.mean() if kind == "mcar" else lacking[:, -1].mean()
+    share = (
+        lacking[:, 1:].mean()
+        if kind in ("mar", "strong")
+        else lacking.mean()
+        if kind == "mcar"
+        else lacking[:, -1].mean()
+    )
     assert share == pytest.approx(0.3, abs=0.03)
     assert not lacking[:, 0].any() or kind == "mcar"
 
@@ -45,6 +51,6 @@ def test_a_cell_is_measured_and_others_are_refused(monkeypatch):
     assert 0.5 < row["mean_ratio"] < 2
     assert 0.5 < row["covariance_ratio"] < 2
     assert bench(1, workers=1, missing="drop")["ratio"] > 3
-    assert len({(cell.rows, cell.columns, cell.kind, cell.share) for cell in CELLS}) == len(CELLS) == 20
+    assert len({(cell.rows, cell.columns, cell.kind, cell.share) for cell in CELLS}) == len(CELLS) == 24
     with pytest.raises(InvalidInput, match="mcar, mar"):
         Cell(10, 2, "mnar", 0.1).draw(0)
