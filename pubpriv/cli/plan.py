@@ -30,7 +30,7 @@ from pubpriv.estimators import ESTIMATORS, Estimator
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.person_case import PersonCase
-    from pubpriv.estimators.planning import Size
+    from pubpriv.estimators.planning import RunPlan, Size
     from pubpriv.estimators.rehearsal.rehearsal import Rehearsal
     from pubpriv.privacy.ledger.period_outlook import PeriodOutlook
 
@@ -92,9 +92,16 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
             ),
         ] = None,
         rehearsal: RehearsalOption = True,
+        theorems: Annotated[
+            bool, typer.Option("--theorems", help="Show the rows that the papers' theorems ask for, too.")
+        ] = False,
         as_json: JsonOption = False,
         **given: Any,
     ) -> None:
+        from pubpriv.estimators.period_case import PeriodCase
+        from pubpriv.estimators.planning import make_plan
+        from pubpriv.privacy.budgets import parse_budget
+
         settings = settings_from(estimator, given)
         known = Known.of(dataset, private, public, columns, ledger)
         outlook = None if period is None else outlook_of(known, period, budget)
@@ -119,7 +126,17 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         else:
             case, count = _persons(case, persons, rows_per_person, sizes)
         made = _rehearsal(estimator, settings, opened, count, budget) if rehearsal else None
-        _show(estimator.name, case, count, budget, error, as_json, outlook, getattr(opened, "notes", ()), made)
+        asked = case if outlook is None else PeriodCase(case, outlook.period)
+        plan = make_plan(asked, count, parse_budget(budget), error)
+        plan = replace(plan, notes=(*getattr(opened, "notes", ()), *plan.notes))
+        if as_json:
+            data = {"plan": estimator.name, **plan.to_json(), **({} if made is None else {"rehearsal": made.to_json()})}
+            out(json.dumps(with_outlook(data, outlook)))
+            return
+        whose = "" if outlook is None else f" of {outlook.period}"
+        what = f"{estimator.name} of {plan.n:,} {_records(case)}{whose}"
+        out(f"estimate: {what}, {plan.d} columns, with {plan.m:,} public rows")
+        _show(plan, outlook, made, theorems)
 
     return plan
 
@@ -231,40 +248,37 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
     return int(private.n_rows or 0)
 
 
-def _show(
-    name: str,
-    case: Any,
-    rows: int,
-    budget: str,
-    error: float | None,
-    as_json: bool,
-    outlook: "PeriodOutlook | None",
-    on_public: tuple[str, ...],
-    rehearsal: "Rehearsal | None",
-) -> None:
-    from pubpriv.estimators.period_case import PeriodCase
+def _records(case: Any) -> str:
+    """What is counted."""
     from pubpriv.estimators.person_case import PersonCase
-    from pubpriv.estimators.planning import make_plan
-    from pubpriv.privacy.budgets import parse_budget
-    from pubpriv.privacy.wording import for_people
 
-    asked = case if outlook is None else PeriodCase(case, outlook.period)
-    plan = make_plan(asked, rows, parse_budget(budget), error)
-    plan = replace(plan, notes=(*on_public, *plan.notes))
-    if as_json:
-        made = {} if rehearsal is None else {"rehearsal": rehearsal.to_json()}
-        out(json.dumps(with_outlook({"plan": name, **plan.to_json(), **made}, outlook)))
-        return
-    whose = "" if outlook is None else f" of {outlook.period}"
-    what = f"private rows{whose}"
-    if isinstance(case, PersonCase):
-        what = f"persons{whose}, each counted once" if case.most == 1 else f"persons{whose}"
-    out(f"estimate: {name} of {plan.n:,} {what}, {plan.d} columns, with {plan.m:,} public rows")
+    if not isinstance(case, PersonCase):
+        return "private rows"
+    return "persons, each counted once," if case.most == 1 else "persons"
+
+
+def _show(plan: "RunPlan", outlook: "PeriodOutlook | None", rehearsal: "Rehearsal | None", theorems: bool) -> None:
+    """Print what a person asks first: whether it will work, how wide, what would be better; then price and errors."""
+    if plan.enough is None:
+        out("feasible: yes")
+    else:
+        out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.text()}")
+    if rehearsal is not None:
+        show_rehearsal(rehearsal)
+    if plan.wanted is not None:
+        out(f"an error of {plan.wanted[0]:g} takes: {plan.wanted[1].text()}")
     out(f"privacy: {plan.guarantee['text']}")
     if outlook is not None:
         show_outlook(outlook)
-    steps = [[step.label, step.question, f"{step.share:.3%}", for_people(step.price)] for step in plan.steps]
-    table("questions", ["", "asks for", "share", "price"], steps)
+    _show_errors(plan)
+    _show_questions(plan)
+    if theorems:
+        _theorems(plan)
+    for line in plan.notes:
+        note(f"note: {line}")
+
+
+def _show_errors(plan: "RunPlan") -> None:
     errors = [
         [
             f"{each.of} ({each.unit})" if each.unit else each.of,
@@ -274,20 +288,16 @@ def _show(
     ]
     heads = ["", "error", "of sampling", "of privacy", "without privacy", "public rows alone"]
     table("predicted root mean square errors", heads, errors)
-    if rehearsal is not None:
-        show_rehearsal(rehearsal)
-    if plan.enough is None:
-        out("feasible: yes")
-    else:
-        out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.text()}")
-    if plan.wanted is not None:
-        out(f"an error of {plan.wanted[0]:g} takes: {plan.wanted[1].text()}")
-    _theorems(plan)
-    for line in plan.notes:
-        note(f"note: {line}")
 
 
-def _theorems(plan: Any) -> None:
+def _show_questions(plan: "RunPlan") -> None:
+    from pubpriv.privacy.wording import for_people
+
+    steps = [[step.label, step.question, f"{step.share:.3%}", for_people(step.price)] for step in plan.steps]
+    table("questions", ["", "asks for", "share", "price"], steps)
+
+
+def _theorems(plan: "RunPlan") -> None:
     """Print the rows that theorems require, and those that this run is predicted to need for the same error."""
     from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 

@@ -180,7 +180,7 @@ class _Enough:
 
 
 @dataclass(frozen=True)
-class _RunPlan:
+class RunPlan:
     """Prices and predictions of a run, as `pubpriv plan` prints them.
 
     Attributes:
@@ -235,7 +235,7 @@ class _RunPlan:
         }
 
 
-def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) -> _RunPlan:
+def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) -> RunPlan:
     """Price and predict a run.
 
     Args:
@@ -258,7 +258,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
     )
     feasible = case.feasible(n, Purse.of(budget))
     wanted = None if error is None else (error, _enough(case, _reaches(case, error), n, budget))
-    return _RunPlan(
+    return RunPlan(
         n=n,
         d=case.d,
         m=case.m,

@@ -50,12 +50,33 @@ def test_a_plan_tells_prices_guarantee_and_errors(program, tmp_path, monkeypatch
 def test_a_plan_of_a_published_method_stands_beside_its_theorem(program, kind, method, theorem):
     """What the theorem asks for, and what the run is predicted to need for the same: on the screen and in --json."""
     arguments = ["plan", kind, *SIZES, *KINDS[kind], "--budget", "zcdp:1", "--method", method]
-    told, data = program(*arguments), json.loads(program(*arguments, "--json").out)
+    told, data = program(*arguments, "--theorems"), json.loads(program(*arguments, "--json").out)
+    assert theorem not in program(*arguments).out
     asked = next(each for each in data["theorems"]["asked"] if theorem in each["theorem"])
     assert theorem in told.out
     assert f"{asked['private_rows']:,}" in told.out
     assert f"{data['theorems']['predicted']:,}" in told.out
     assert asked["private_rows"] > data["theorems"]["predicted"] > 0
+
+
+def test_a_plan_begins_with_what_a_person_asks(program, folder):
+    """Whether it will work and how wide it will be come before the price, and the price before the questions."""
+    public = pd.DataFrame(np.random.default_rng(1).normal(50.0, 9.0, (60, 2)), columns=["a", "b"])
+    public.to_csv(folder / "rows.csv", index=False)
+    told = program("plan", "mean", "--rows", "5000", "--public", "rows.csv", "--budget", "zcdp:0.5").out
+    places = [
+        told.index(words)
+        for words in (
+            "feasible: yes",
+            "rehearsal: no number",
+            "likely intervals",
+            "privacy: 0.5",
+            "predicted root",
+            "questions",
+        )
+    ]
+    assert places == sorted(places)
+    assert "theorems" not in told
 
 
 def test_a_plan_refuses_rounds_of_a_method_without_any(program):
