@@ -36,7 +36,8 @@ def source_of(estimate: Estimate, component: int | None, group: str | None) -> S
         if component is not None:
             raise InvalidInput("the release has no components: leave the component out")
         of_mean, of_covariance = (
-            estimate.errors_of(part) | ({ALONE: alone[part]} if part in alone else {}) for part in ("mean", "covariance")
+            estimate.errors_of(part) | ({ALONE: alone[part]} if part in alone else {})
+            for part in ("mean", "covariance")
         )
         drawn_to = None if group is None or whole is None else (whole.moments[0], whole.moments[2])
         return Field(means[0], covariances[0], of_mean, of_covariance, estimate.noise, drawn_to)
