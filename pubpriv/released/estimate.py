@@ -240,10 +240,6 @@ class Estimate(Shown):
                     value, *errors = (float(array[(j, *where)]) for array in arrays)
                     yield Number.at((quantity, j + 1 if several else None, column, other), value, errors)
 
-    def errors_of(self, name: str) -> dict[str, np.ndarray]:
-        """Return the standard errors of a part, `mean` or `covariance`, by their sources."""
-        return {source: np.asarray(values, dtype=float) for source, values in self.standard_errors[name].items()}
-
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
         """Stack a part and its errors by source, components first; missing errors are zero."""
         errors = {source: np.zeros(values.shape) for source in OPTIONAL} | dict(self.standard_errors[name])
