@@ -197,6 +197,10 @@ class Estimate(Shown):
             elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
                 yield f"{name} should have no variance below zero"
 
+    def errors_of(self, part: str) -> dict[str, np.ndarray]:
+        """Return the standard errors of a part by source, as arrays of its shape."""
+        return {source: np.asarray(errors, dtype=float) for source, errors in self.standard_errors[part].items()}
+
     def shape_of(self, part: str) -> tuple[int, ...]:
         """Return the shape of a part and of its standard errors: components first, if there are any, then columns."""
         components = () if self.n_components is None else (self.n_components,)

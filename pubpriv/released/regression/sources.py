@@ -1,7 +1,6 @@
 """A released estimate as a mean and covariance whose errors are known: of all rows, a group or a component."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ def source_of(estimate: Estimate, component: int | None, group: str | None) -> S
     if group is not None:
         alone = estimate.groups[group].alone if estimate.groups is not None else alone
         estimate = estimate.of_group(group)
-    law, errors = estimate.law, estimate.standard_errors
+    law = estimate.law
     if law is None:
         raise InvalidInput(f"{estimate.subject} was released, without covariances: this needs `fit gaussian`")
     _, means, covariances = law.arrays
@@ -37,18 +36,19 @@ def source_of(estimate: Estimate, component: int | None, group: str | None) -> S
         if component is not None:
             raise InvalidInput("the release has no components: leave the component out")
         of_mean, of_covariance = (
-            _arrays(errors[part]) | ({ALONE: alone[part]} if part in alone else {}) for part in ("mean", "covariance")
+            estimate.errors_of(part) | ({ALONE: alone[part]} if part in alone else {})
+            for part in ("mean", "covariance")
         )
         drawn_to = None if group is None or whole is None else (whole.moments[0], whole.moments[2])
         return Field(means[0], covariances[0], of_mean, of_covariance, estimate.noise, drawn_to)
-    of_means, of_covariances = _arrays(errors["means"]), _arrays(errors["covariances"])
+    of_means, of_covariances = estimate.errors_of("means"), estimate.errors_of("covariances")
     fields = tuple(
         Field(mean, covariance, _nth(of_means, j), _nth(of_covariances, j))
         for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True))
     )
     if component is None:
         alike = estimate.provenance.get("rows_per_person", 1) == 1
-        return WholeMixture(law, _arrays(errors["weights"]), fields, n if alike else min(n, _effective(fields)))
+        return WholeMixture(law, estimate.errors_of("weights"), fields, n if alike else min(n, _effective(fields)))
     if not 1 <= component <= len(fields):
         raise InvalidInput(f"there is no component {component}: the release has {len(fields)}")
     return fields[component - 1]
@@ -101,10 +101,6 @@ def _effective(components: tuple[Field, ...]) -> float:
     """
     each = (np.diag(c.covariance) / np.maximum(c.mean_errors["sampling"], 1e-300) ** 2 for c in components)
     return float(sum(np.median(rows) for rows in each))
-
-
-def _arrays(errors: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {source: np.asarray(values, dtype=float) for source, values in errors.items()}
 
 
 def _nth(errors: Mapping[str, np.ndarray], j: int) -> dict[str, np.ndarray]:
