@@ -43,6 +43,11 @@ CASES = {
     "tails": (True, False, {"target": "auto"}, {"cut", "fourth_moments", "measure_shells"}, {"pool"}),
     "degenerate": (False, True, {"target": "moments", "scale": {"x1": 1.0}}, {"learn_scale", "assemble"}, {"measure"}),
     "no-public": (False, False, {"method": "no-public"}, {"find_cells", "standardise", "approach"}, {"precondition"}),
+    "incomplete": (
+        *(False, False, {"target": "gaussian", "missing": "estimate"}),
+        {"count_patterns", "approach_completed", "measure_completed", "judge_completed"},
+        {"measure"},
+    ),
     "algorithm-2": (False, False, {"method": "algorithm-2"}, {"bound", "mean_round"}, {"approach"}),
 }
 
@@ -57,6 +62,8 @@ def test_plain_and_prefect_bundles_give_the_same_gaussian(prefect_server, tmp_pa
     long_tailed, degenerate, settings, runs, rests = CASES[name]
     private, public = rows(3000, 1, long_tailed), rows(40, 2, long_tailed)
     public[:, 2] *= not degenerate
+    if "missing" in settings:
+        private[:800, 0] = private[700:1500, 2] = np.nan
     called = set()
 
     def estimate(runner=plain):
