@@ -7,7 +7,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, NoAnswer
 
 _CORRELATION, _PUBLIC = 0.5, 100
 """Between any two columns; and the number of public rows, which are whole and of the same law."""
@@ -126,7 +126,7 @@ def _run(task: tuple[Cell, int, str]) -> dict[str, Any]:
     curator = pp.Curator.simulation(rows, "zcdp:0.5", seed=seed)
     try:
         estimate = pp.estimate_gaussian(public, curator, target="gaussian", missing=missing)
-    except pp.NoAnswer:
+    except NoAnswer:
         return found | {"refused": True}
     mean, spread = np.array(estimate.mean), np.array(estimate.covariance)
     sds = {

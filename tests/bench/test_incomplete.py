@@ -51,6 +51,8 @@ def test_a_cell_is_measured_and_others_are_refused(monkeypatch):
     assert 0.5 < row["mean_ratio"] < 2
     assert 0.5 < row["covariance_ratio"] < 2
     assert bench(1, workers=1, missing="drop")["ratio"] > 3
+    monkeypatch.setattr("benchmarks.incomplete.CELLS", (Cell(2_000, 10, "mcar", 0.3),))
+    assert bench(1, workers=1, missing="drop")["rows"][0]["refused"] == 1
     assert len({(cell.rows, cell.columns, cell.kind, cell.share) for cell in CELLS}) == len(CELLS) == 24
     with pytest.raises(InvalidInput, match="mcar, mar"):
         Cell(10, 2, "mnar", 0.1).draw(0)
