@@ -28,6 +28,8 @@ class ColumnLaw:
         smooth: it has a density, so that errors are compared with those of a sample.
         at_zero: P(x = 0), for laws with zeros.
         step: of whole numbers.
+        heap: a value that a share of the rows have.
+        public: (count, generator) to public rows, if they are of another law.
     """
 
     sample: Callable[[int, np.random.Generator], np.ndarray]
@@ -35,10 +37,16 @@ class ColumnLaw:
     smooth: bool = True
     at_zero: float = 0.0
     step: float = 0.0
+    heap: tuple[float, float] = (0.0, 0.0)
+    public: Callable[[int, np.random.Generator], np.ndarray] | None = None
 
     def below(self, v: np.ndarray) -> np.ndarray:
         """Return P(x < v)."""
-        return np.asarray(self.up_to(np.ceil(v) - 1) if self.step else self.up_to(v) - self.at_zero * (v == 0))
+        return np.asarray(
+            self.up_to(np.ceil(v) - 1)
+            if self.step
+            else self.up_to(v) - self.at_zero * (v == 0) - self.heap[1] * (v == self.heap[0])
+        )
 
 
 def _ages(n: int, g: np.random.Generator) -> np.ndarray:
@@ -71,13 +79,22 @@ LAWS = {
         smooth=False,
         step=1.0,
     ),
+    "unseen-heap": ColumnLaw(
+        lambda n, g: np.where(g.random(n) < 0.3, 30_000.0, g.lognormal(10, 1, n)),
+        lambda v: 0.3 * (v >= 30_000) + 0.7 * stats.lognorm.cdf(v, 1, scale=np.exp(10)),
+        smooth=False,
+        heap=(30_000.0, 0.3),
+        public=lambda n, g: g.lognormal(10, 1, n),
+    ),
 }
-"""`ages` are heaped at multiples of five, `counts` are those of visits."""
+"""`ages` are heaped at fives, `counts` are those of visits, and no public row shows the heap of the last one."""
 
 _SMOOTH = tuple(name for name, law in LAWS.items() if law.smooth)
 
+_SEEN = tuple(name for name, law in LAWS.items() if law.public is None)
+
 CELLS: tuple[tuple[str, int, float, int, float], ...] = (
-    *((law, 1_000, 0.1, 100, 0.0) for law in LAWS),
+    *((law, 1_000, 0.1, 100, 0.0) for law in _SEEN),
     *((law, 1_000, 0.5, 100, 0.0) for law in ("gaussian", "lognormal")),
     *(("lognormal", n, rho, 100, 0.0) for n, rho in ((1_000, 0.01), (5_000, 0.05), (5_000, 0.01))),
     ("lognormal", 1_000, 0.1, 30, 0.0),
@@ -85,6 +102,7 @@ CELLS: tuple[tuple[str, int, float, int, float], ...] = (
     ("lognormal", 100_000, 0.01, 100, 0.0),
     ("bimodal", 100_000, 0.1, 100, 0.0),
     ("lognormal", 1_000_000, 0.01, 100, 0.0),
+    *(("unseen-heap", n, 0.1, 100, 0.0) for n in (1_000, 10_000)),
 )
 """Law, private rows, rho, public rows, and by how many of their sds these are off."""
 
@@ -116,7 +134,7 @@ def _drawn(task: tuple[str, int, float, int, float, int]) -> dict[str, Any]:
     """Release one draw: errors (5,) of the ranks, and whether the intervals hold, for ours and for the sample."""
     name, n, rho, m, shift, seed = task
     law, generator = LAWS[name], np.random.default_rng([seed, n, m])
-    rows, public = law.sample(n, generator), law.sample(m, generator)
+    rows, public = law.sample(n, generator), (law.public or law.sample)(m, generator)
     public = public + shift * public.std()
     curator = pp.Curator.simulation(rows[:, None], f"zcdp:{rho}", seed)
     made = pp.estimate_quantiles(public[:, None], curator, AT.tolist())

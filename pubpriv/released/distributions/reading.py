@@ -71,9 +71,19 @@ def read(column: Distribution, shares: Sequence[float], widening: float = 1.0) -
 
 
 def _end(column: Distribution, rank: float, reach: float) -> float:
-    """An end of an interval, moved outward within its cell."""
-    at = rank + reach
-    return column.value_at(at + math.copysign(_SLACK * column.distance_inside(at), reach))
+    """An end of an interval, moved outward within its cell.
+
+    If the cell has more rows than the whole interval, they may be a heap that no public row shows, anywhere in it: the
+    end is then the last value of the cell.
+    """
+    at, known = rank + reach, column.known
+    inside = column.distance_inside(at)
+    if inside > 0 and 0 < at < known.total:
+        cell = known.cell(at)
+        borders = known.borders(cell)
+        if known.masses[cell] > 2 * abs(reach) and np.isfinite(borders).all():
+            return column.public.value(*borders, float(reach > 0))
+    return column.value_at(at + math.copysign(_SLACK * inside, reach))
 
 
 @dataclass(frozen=True)

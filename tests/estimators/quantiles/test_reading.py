@@ -8,6 +8,8 @@ from pubpriv.estimators.quantiles._column import located
 from pubpriv.estimators.quantiles._edges import first_edges, next_edges
 from pubpriv.estimators.quantiles._grain import grain_of, public_column
 from pubpriv.estimators.quantiles._pooling import CellCounts, pooled
+from pubpriv.released.distributions.cells import CellNoise, KnownRows, Missing
+from pubpriv.released.distributions.distribution import Distribution
 from pubpriv.released.distributions.grain import Grain
 from pubpriv.released.distributions.public_column import PublicColumn
 from pubpriv.released.distributions.reading import read
@@ -127,3 +129,23 @@ def test_heaped_ages_are_exact_where_a_heap_holds_the_rank():
     errors = np.array([draw["ours"] for draw in draws])
     assert (errors == 0).mean() > 0.7
     assert np.array([draw["held"] for draw in draws]).mean() > 0.95
+
+
+def test_an_interval_in_a_cell_with_a_heap_that_nobody_showed_takes_the_whole_cell():
+    """Three tenths of the rows in a narrow cell without a heap among public rows: they may all be its last value."""
+    edges = (0.0, 9.9, 10.1, 20.0)
+    noise = CellNoise((4.0,) * 4, (0.0,) * 4, (8.0,) * 5, 1.0)
+    known = KnownRows(edges, (100.0, 400.0, 700.0, 900.0), 1000.0, noise, Missing(0.0, 1.0))
+    public = PublicColumn(np.linspace(-5, 25, 100), Grain())
+    (found,) = read(Distribution(public, known, public), [0.55])
+    assert (found.low, found.high) == (9.9, 10.1)
+
+
+def test_an_interval_over_several_cells_ends_inside_of_them():
+    """As before, between cells of fewer rows than the interval has."""
+    edges = tuple(np.linspace(0, 30, 31).tolist())
+    below = tuple(np.linspace(20, 980, 31).tolist())
+    known = KnownRows(edges, below, 1000.0, CellNoise((4.0,) * 31, (0.0,) * 31, (8.0,) * 32, 1.0), Missing(0.0, 1.0))
+    public = PublicColumn(np.linspace(0, 30, 100), Grain())
+    (found,) = read(Distribution(public, known, public), [0.5])
+    assert not {found.low, found.high} & set(edges)
