@@ -297,19 +297,25 @@ def _quantiles(
     laws: Annotated[str, typer.Option(help="Laws, with commas between them.")] = "all",
     runs: Annotated[int, typer.Option(min=1, help="Draws of each row.")] = 200,
     first_seed: FirstSeedOption = 0,
-    beside: Annotated[bool, typer.Option("--beside-opendp", help="Beside OpenDP's private quantile instead.")] = False,
     of: Annotated[
-        Literal["columns", "groups", "shares"], typer.Option(help="Of fifty groups, or of shares of thirty levels.")
+        Literal["columns", "groups", "shares", "peers"],
+        typer.Option(help="Of fifty groups, of shares of thirty levels, or beside OpenDP and diffprivlib."),
     ] = "columns",
+    diffprivlib: Annotated[
+        Path | None,
+        typer.Option(metavar="PYTHON", help="A Python that has diffprivlib, for peers.", show_default="left out"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure rank errors of five quantiles of a column, over those of the sample, and what intervals hold."""
-    from benchmarks import quantile_groups, quantile_rivals, quantiles
+    from benchmarks import quantile_groups, quantile_peers, quantiles
 
-    if of != "columns":
-        found = quantile_groups.bench(of, runs, first_seed)
+    if of == "columns":
+        found = quantiles.bench(runs, first_seed, laws=laws)
+    elif of == "peers":
+        found = quantile_peers.bench(runs, first_seed, laws=laws, diffprivlib=diffprivlib)
     else:
-        found = (quantile_rivals.bench if beside else quantiles.bench)(runs, first_seed, laws=laws)
+        found = quantile_groups.bench(of, runs, first_seed)
     if not as_json:
         title = f"quantiles of {of}: errors in sampling errors, and shares of intervals that hold"
         tell_rows(title, named(*found["rows"][0]), found["rows"])

@@ -1,6 +1,7 @@
 """`pubpriv bench quantiles`: exact laws, and a row for each cell."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -42,12 +43,31 @@ def test_groups_and_shares_have_rows_of_their_own(of, rows, monkeypatch):
     assert found["rows"][-1]["coverage"] > 0.5
 
 
-def test_beside_opendp_the_same_rows_are_released():
-    """One draw of zeros, which candidates without zero cannot name."""
-    told = CliRunner().invoke(
-        app, ["bench", "quantiles", "--beside-opendp", "--laws", "zeros", "--runs", "1", "--json"]
-    )
-    assert told.exit_code == 0
-    (row,) = json.loads(told.stdout)["rows"]
-    assert row["ours"] < row["spaced"]
-    assert {"sample", "even", "spaced", "vague"} < set(row)
+_ANSWERS = """
+import json, sys
+import numpy as np
+tasks = json.load(sys.stdin)
+assert {len(task["rows"]) for task in tasks} == {1000}
+json.dump([[None, *np.quantile(task["rows"], task["at"][1:]).tolist()] for task in tasks], sys.stdout)
+"""
+"""What another Python answers: the sample's own quantiles, and an error for the first."""
+
+
+def test_beside_peers_the_same_rows_are_released(tmp_path):
+    """One draw of zeros, which candidates without zero cannot name, with a stand-in for diffprivlib's Python."""
+    python = tmp_path / "python"
+    python.write_text(f"#!{sys.executable}\n{_ANSWERS}")
+    python.chmod(0o755)
+    found = []
+    for other in ([], ["--diffprivlib", str(python)]):
+        arguments = ["bench", "quantiles", "--of", "peers", "--laws", "zeros", "--runs", "1", "--json", *other]
+        told = CliRunner().invoke(app, arguments)
+        assert told.exit_code == 0
+        found += json.loads(told.stdout)["rows"]
+    alone, beside = found
+    assert alone["ours"] < alone["spaced"]
+    assert {"sample", "even", "spaced", "vague"} < set(alone)
+    assert "wide" not in alone
+    assert beside["failed"] == 0.2
+    assert beside["bounded"] == beside["wide"] == pytest.approx(beside["sample"], abs=0.1)
+    assert beside["over_vague"] == pytest.approx(beside["ours"] / min(beside["vague"], beside["wide"]))
