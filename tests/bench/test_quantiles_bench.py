@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks import quantile_groups
-from benchmarks.quantiles import LAWS
+from benchmarks.quantiles import AT, LAWS, _row
 from pubpriv.cli.main import app
 
 
@@ -30,6 +30,31 @@ def test_a_row_for_each_cell_of_a_law():
     assert found["rows"][0]["ratio"] > 0
     assert found["rows"][1]["ratio"] is None
     assert found["rows"][0]["predicted"] == pytest.approx(1.088, abs=0.001)
+
+
+def drawn(error, held=True, flagged=False):
+    """A draw of 1,000 rows whose ranks are all off by so many sampling errors, beside a sample that is off by one."""
+    sampling = np.sqrt(AT * (1 - AT) / 1000)
+    own = {"ours": error * sampling, "sample": sampling, "held": np.full(5, held), "held_by_sample": np.full(5, True)}
+    return own | {"flagged": flagged}
+
+
+@pytest.mark.parametrize(
+    ("shift", "draws", "missed"),
+    [
+        (0.0, [drawn(1.09)] * 20, ""),
+        (0.0, [drawn(1.09)] * 17 + [drawn(1.09, held=False)] * 3, "coverage, coverage_worst"),
+        (0.0, [drawn(1.3)] * 20, "ratio, forecast"),
+        (0.0, [drawn(1.09)] * 19 + [drawn(1.09, flagged=True)], "flagged"),
+        (3.0, [drawn(1.19)] * 19 + [drawn(1.19, held=False)], ""),
+        (3.0, [drawn(1.25)] * 18 + [drawn(1.25, held=False)] * 2, "ratio, coverage"),
+        (10.0, [drawn(9.0, flagged=True)] * 20, ""),
+        (10.0, [drawn(9.0, flagged=True)] * 18 + [drawn(9.0)] * 2, "ratio"),
+    ],
+)
+def test_a_row_says_which_bounds_it_misses(shift, draws, missed):
+    row = _row(("gaussian", 1_000, 0.1, 100, shift), draws)
+    assert (row["missed"], row["met"]) == (missed, not missed)
 
 
 @pytest.mark.parametrize(("of", "rows"), [("groups", 4), ("shares", 3)])
