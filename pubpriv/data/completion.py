@@ -189,10 +189,16 @@ def bounds_of(vectors: np.ndarray) -> np.ndarray:
     exceeds R^2 or is NaN, as a float sum of squares never falls, and so does B: no record counts. Otherwise the entries
     of G are integers of at most ell 2^32 <= 2^42, exact in any order. The float sum of q^2 squares, their root and its
     product are below the true ones by a part of at most (q^2 / 2 + 3) 2^-53 < 2^-33 for q <= 2^10, which 1 + 2^-30
-    outweighs; rounding up to an integer only raises it.
+    outweighs; rounding up to an integer only raises it. Squares are added cell by cell: a sum by a library might round
+    otherwise beside other matrices, and so decide whether a record counts.
     """
     gram = vectors.transpose(0, 2, 1) @ vectors
-    return np.asarray(np.ceil(np.sqrt(np.einsum("kij,kij->k", gram, gram)) * (1 + _MARGIN)))
+    by_column, total = np.zeros(gram.shape[:2]), np.zeros(len(gram))
+    for row in range(gram.shape[1]):
+        by_column += gram[:, row] * gram[:, row]
+    for column in range(gram.shape[1]):
+        total += by_column[:, column]
+    return np.asarray(np.ceil(np.sqrt(total) * (1 + _MARGIN)))
 
 
 def _distinct(lacking: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
