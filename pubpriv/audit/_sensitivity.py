@@ -19,6 +19,7 @@ from pubpriv.audit._catalogue import CENTERS, EAST, WEST, Example, at, bare, exa
 from pubpriv.audit._neighbours import NOBODY, Integers, Record, are_cells, difference, distance, totals_of
 from pubpriv.audit.finding import Finding
 from pubpriv.data.questions import Bisection, Question, Selection, StableCells
+from pubpriv.data.questions.completed import fill_of
 
 _REACH = 0.99
 """Part of the attainable squared distance that a search must reach."""
@@ -31,6 +32,10 @@ _EXTREME_CELLS = (
     *(math.nan, math.inf, -math.inf, 1e300, -1e300, 1.7e308, -1.7e308, 1e308, 1e154, -1.4e154),
     *(5e-324, -5e-324, -1e-310, 0.0, -0.0),
 )
+_STEPS = [i / 4 for i in range(-6, 7)]
+_LONE = [*((WEST[0] + step, math.nan) for step in _STEPS), *((math.nan, math.expm1(step)) for step in _STEPS)]
+"""Records of one cell, which are completed, and elsewhere are nobody's."""
+
 _SHOWN = 6
 
 
@@ -93,7 +98,7 @@ def _refused(name: str, make: Callable[[], Question], seed: int) -> Finding:
 
 def _search(question: Question, climb: int, tables: int, random: np.random.Generator) -> tuple[_Pair, int]:
     """The furthest pair, and how many were looked at."""
-    records = _records(random)
+    records = [*_records(random), *(_LONE if fill_of(question) is not None else ())]
     alone = [_alone(question, record) for record in records]
     best = _best_of(question, records, alone)
     best = _climbed(question, best, climb, random)
@@ -123,11 +128,9 @@ def _records(random: np.random.Generator) -> list[Record]:
         (900.0, 0.0),
         (0.5, math.expm1(0.5)),
     ]
-    steps = [i / 4 for i in range(-6, 7)]
-    lone = [*((WEST[0] + step, math.nan) for step in steps), *((math.nan, math.expm1(step)) for step in steps)]
     near = [tuple(row) for row in random.normal(0, 4, (12, 2)).tolist()]
     wide = [tuple(row) for row in (random.choice((-1, 1), (12, 2)) * 10 ** random.uniform(-320, 308, (12, 2))).tolist()]
-    return [*around, *far, *rim, *odd, *lone, *near, *wide, NOBODY]
+    return [*around, *far, *rim, *odd, *near, *wide, NOBODY]
 
 
 def _alone(question: Question, record: Record) -> Integers:
