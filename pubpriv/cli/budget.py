@@ -151,8 +151,9 @@ def _set(
     named = f" and the table {declared.uri}" if declared else ""
     whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
     note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
-    if before is not None:
-        note(_changed(before, balance))
+    changed = "" if before is None else _changed(before, balance)
+    if changed:
+        note(f"changed: {changed}")
     if not known:
         note(f"the ledger {url} is new: it does not know what tables may spend, or have spent, by another ledger")
     if contents is not None:
@@ -163,7 +164,7 @@ def _set(
 
 
 def _changed(before: "Balance", now: "Balance") -> str:
-    """Say what is other than before in the ledger."""
+    """Say what is other than before in the ledger; empty if nothing is."""
     changes = []
     if now.cap != before.cap:
         changes.append(f"the cap, from {before.budget.describe()} to {now.budget.describe()}")
@@ -177,7 +178,7 @@ def _changed(before: "Balance", now: "Balance") -> str:
         elif each != old:
             more = [name for name in each["columns"] if name not in old["columns"]]
             changes.append(f"what is declared of {each['uri']}{f': columns {join_names(more)}' if more else ''}")
-    return f"changed: {'; '.join(changes)}" if changes else "changed: nothing, all of this was registered before"
+    return "; ".join(changes)
 
 
 def _periods(period: str | None, per_period: str | None, lifetime: str | None) -> "PeriodTerms | None":
