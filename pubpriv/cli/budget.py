@@ -168,6 +168,9 @@ def _changed(before: "Balance", now: "Balance") -> str:
     changes = []
     if now.cap != before.cap:
         changes.append(f"the cap, from {before.budget.describe()} to {now.budget.describe()}")
+    whose = ", and whose rows are protected" if now.person != before.person else ""
+    if whose or now.unit != before.unit:
+        changes.append(f"the unit, from {before.unit} to {now.unit}{whose}")
     if now.periods != before.periods:
         changes.append("its periods")
     known = {each["uri"]: each for each in before.tables}

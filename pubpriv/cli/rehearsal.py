@@ -40,7 +40,7 @@ def show_rehearsal(rehearsal: "Rehearsal") -> None:
     ]
     if rows:
         heads = ["", "", "likely", "± (95%)", "± without privacy"]
-        table("likely intervals, if the private rows are like the public ones", heads, rows)
+        table("likely intervals", heads, rows)
     for line in rehearsal.sentences():
         if line != rehearsal.verdict():
             note(f"rehearsal: {line}")

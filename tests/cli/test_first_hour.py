@@ -14,6 +14,7 @@ from helpers.cli_world import URL, files
 from helpers.served import PUBPRIV
 
 from pubpriv import __version__, load
+from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.released.report.evidence import reason
 
@@ -153,6 +154,27 @@ def test_init_takes_the_same_as_options_and_warns_where_nobody_says_whose_rows(v
     assert (told.code, "protects them together" in told.err) == (0, False), told.err
     with Ledger.open(URL) as books:
         assert books.balance("persons").person is not None
+
+
+def test_a_unit_may_be_changed_until_a_run_is_opened(folder, program):
+    """Its words, and before a table is declared whose rows are protected; the books stay in order."""
+    line = "budget", "set", "early", "zcdp:2", "--ledger", URL
+    assert program(*line).code == 0
+    assert "changed: the unit, from one record to one visit" in program(*line, "--unit", "one visit").err
+    assert "changed:" not in program(*line).err
+    told = program(*line, "--unit", "one customer", "--person", "who")
+    assert told.code == 0
+    assert "changed: the unit, from one visit to one customer, and whose rows are protected" in told.err
+    assert program("ledger", "verify", "--ledger", URL).code == 0
+    with Ledger.open(URL) as books:
+        assert books.balance("early").person.columns == ("who",)
+        assert books.balance("early").unit == "one customer"
+        books.run("visits", "r1").open(parse_budget("zcdp:0.1"))
+    told = program("budget", "set", "visits", "zcdp:2", "--unit", "one stay", "--ledger", URL)
+    assert told.code == 2
+    assert "a unit never changes once a run was opened" in told.err
+    assert program("budget", "set", "visits", "zcdp:2", "--person", "who", "--ledger", URL).code == 2
+    assert program("ledger", "verify", "--ledger", URL).code == 0
 
 
 def test_budget_set_says_what_it_changed(folder, program):

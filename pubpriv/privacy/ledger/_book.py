@@ -361,7 +361,7 @@ class Book:
         if unit not in (terms["unit"], ONE_RECORD):
             raise SpecMismatch(
                 f"dataset {self.dataset!r} is registered with unit {terms['unit']!r}, not {unit!r}: "
-                "a unit never changes"
+                "a unit never changes once a run was opened"
             )
         if budget.kind != known.kind:
             raise InvalidInput(
@@ -376,10 +376,18 @@ class Book:
             )
         self.change_terms(budget, PeriodTerms.of(terms), reason)
 
-    def change_terms(self, budget: Budget, periods: PeriodTerms | None, reason: str | None) -> None:
-        """Record another cap, or periods; other terms stay."""
-        person = self.person
-        body = {"budget": budget.to_json(), "reason": reason, "unit": self.unit, **(person.to_json() if person else {})}
+    def change_terms(
+        self,
+        budget: Budget,
+        periods: PeriodTerms | None,
+        reason: str | None,
+        unit: str | None = None,
+        person: PersonTerms | None = None,
+    ) -> None:
+        """Record another cap, other periods, or another unit where no run was opened yet; other terms stay."""
+        if unit is None:
+            unit, person = self.unit, self.person
+        body = {"budget": budget.to_json(), "reason": reason, "unit": unit, **(person.to_json() if person else {})}
         body |= {} if periods is None else {**periods.to_json(), "period_cap": periods.cap(person is not None)}
         with self.explaining(budget):
             self.append("raised", body | {"cap": budget.cap_since(self.registered)})

@@ -53,6 +53,7 @@ def _register_first(book: Book, terms: Terms) -> None:
 
 
 def _change(book: Book, terms: Terms) -> None:
+    _change_unit(book, terms)
     registered = book.terms
     check_same_unit(book.dataset, PersonTerms.of(registered), terms.person)
     known = PeriodTerms.of(registered)
@@ -63,3 +64,19 @@ def _change(book: Book, terms: Terms) -> None:
         if periods is not None and not periods.lifetime:
             check_waived_for_one(book)
         book.change_terms(terms.budget, periods, terms.reason)
+
+
+def _change_unit(book: Book, terms: Terms) -> None:
+    """Change the words of the unit, and where no table is declared whose rows are protected, if no run was opened.
+
+    Nothing was promised of the other unit then. What is declared of a table depends on whose rows are protected, and is
+    not declared again by this.
+    """
+    if book.find("opened") is not None or book.find("carried") is not None:
+        return
+    unit, person = book.unit, book.person
+    if terms.person is not None and not book.tables() and not (person and terms.person == PersonTerms(person.columns)):
+        person, unit = terms.person, ONE_PERSON if unit == ONE_RECORD else unit
+    unit = unit if terms.unit == ONE_RECORD else terms.unit
+    if (unit, person) != (book.unit, book.person):
+        book.change_terms(book.budget, book.periods, terms.reason, unit, person)

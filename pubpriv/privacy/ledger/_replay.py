@@ -262,8 +262,10 @@ class _Replay:
         budget = budget_from_json(body["budget"])
         if budget.kind != self._registered_budget().kind:
             return "changes the kind of the budget"
-        if body["unit"] != self._unit or PersonTerms.of(body) != self._person:
-            return "changes the unit of the dataset"
+        person = PersonTerms.of(body)
+        if (body["unit"] != self._unit or person != self._person) and (self._runs or self._carried is not None):
+            return "changes the unit of the dataset, of which runs were opened"
+        self._unit, self._person = body["unit"], person
         wrong = self._take_periods(body, body["reason"])
         return wrong or _differs("cap", body, budget.cap_since(self._registered_budget()))
 

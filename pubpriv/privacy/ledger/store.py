@@ -150,8 +150,9 @@ class Ledger:
             unit: what one record stands for, in words (`one patient`).
             raise_: `budget` is a higher cap; needs `reason`.
             reason: recorded with a raised cap.
-            person: id column or columns, if all rows of a person are protected together; this never changes. None:
-                those with which `table` was opened; else each row by itself, or as registered.
+            person: id column or columns, if all rows of a person are protected together; this never changes once a
+                table is declared or a run was opened. None: those with which `table` was opened; else each row by
+                itself, or as registered.
             persons: number of persons, if it may be public; nothing checks it. A table's own count is private, and
                 stays private if it is not given here.
             periods: terms of periods, if the table grows. None: as registered.
