@@ -27,7 +27,7 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Run even if doubtful num
 
 def show_rehearsal(rehearsal: "Rehearsal") -> None:
     """Print what is likely: the verdict, the intervals, and what to mend."""
-    out(f"rehearsal: {rehearsal.verdict()}")
+    out(rehearsal.verdict() if not rehearsal.trials else f"rehearsal: {rehearsal.verdict()}")
     rows = [
         [
             each.column,

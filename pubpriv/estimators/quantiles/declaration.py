@@ -81,7 +81,6 @@ QUANTILES = Estimator(
     driver=_driver,
     case=_case,
     checks=Checks(_checked, _check_size),
-    rehearsed=True,
     trials=(
         Trial(),
         Trial("shares by group", QuantilesSettings(shares=("x0",), above={"x1": 0.5}, by="half")),

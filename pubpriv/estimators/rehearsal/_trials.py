@@ -19,7 +19,7 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.findings import Finding, doubts
 from pubpriv.released.numbers import Number, of_quantity
 
-_MOST_ROWS, _MOST_CELLS = 20_000, 600_000
+_MOST_ROWS, _MOST_CELLS = 20_000, 300_000
 """Most rows of a run in simulation, and most cells: more take seconds, and change what sampling leaves, which is known,
 but hardly what noise and tails do."""
 
