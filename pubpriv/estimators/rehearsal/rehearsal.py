@@ -31,6 +31,9 @@ _LIKELY = 2 / 3
 runs are stopped, with a larger one fewer doubtful ones: of open tables, three in four runs that are called so end so
 (`pubpriv bench rehearsal`)."""
 
+_MOST_COLUMNS = 20
+"""Most columns of a rehearsal: twenty take five seconds, fifty half a minute."""
+
 _BETTER = 2 / 3
 """A logarithm is advised if it leaves at most this share of the error: less is not worth other units."""
 
@@ -154,6 +157,11 @@ def rehearse(
     if len(public.rows) < FEWEST_ROWS:
         few = f"{len(public.rows)} public rows are too few to draw others from: it takes {FEWEST_ROWS}"
         return Rehearsal(advice=advice, refused=few)
+    if len(public.columns) > _MOST_COLUMNS:
+        many = (
+            f"trials of {len(public.columns)} columns take longer than a few seconds: it takes {_MOST_COLUMNS} at most"
+        )
+        return Rehearsal(advice=advice, refused=many)
     whole = budget if getattr(settings, "by", None) is None else parts_of(budget)[0]
     stage = Stage(estimator, _whole(settings), n, whole)
     try:

@@ -149,6 +149,14 @@ def test_it_says_why_there_are_no_trials(estimator, rows):
     assert not said.likely_doubtful
 
 
+def test_wide_tables_are_told_of_their_columns_alone():
+    rows = np.random.default_rng(1).normal(50.0, 9.0, (100, 21))
+    rows[:, 3] = 1.0
+    said = rehearsal(rows, [f"c{j}" for j in range(21)])
+    assert (said.trials, "at most" in said.verdict()) == (0, True)
+    assert any(line.startswith("c3 is 1 in all 100 public rows") for line in said.sentences())
+
+
 def test_quantiles_are_told_nothing_of_moments():
     rows = gaussian(60, 2)
     rows[:35, 0] = 0.0
