@@ -24,7 +24,7 @@ from pubpriv.data.questions.completed import fill_of
 _REACH = 0.99
 """Part of the attainable squared distance that a search must reach."""
 
-_FAST, _FULL = (40, 4), (300, 30)
+_FAST, _FULL = (160, 4), (300, 30)
 """Steps uphill from the best pair, and neighbouring tables of several records."""
 
 _LOG1P_CELLS = (-1.0, math.nextafter(-1.0, 0), math.nextafter(-1.0, -2), -2.0, -0.0, 1e-17, math.expm1(6.0))
@@ -116,6 +116,7 @@ def _records(random: np.random.Generator) -> list[Record]:
     centers = sorted({center for points in CENTERS.values() for center in points})
     turns = [2 * math.pi * i / 48 for i in range(48)]
     around = [at(WEST, (math.cos(t), math.sin(t)), 2.0) for t in turns]
+    around += [at(EAST, (math.cos(t), math.sin(t)), 3.0) for t in turns[::2]]
     far = [
         at(center, (math.cos(t), math.sin(t)), length) for center in centers for t in turns[::12] for length in (0, 2.0)
     ]
