@@ -353,13 +353,15 @@ def _replaced() -> Claims:
 
 
 def _registered() -> Claims:
-    """What a dataset protects is said once, and id columns are no columns of an estimate."""
+    """What a dataset protects stays once a run was opened, and id columns are no columns of an estimate."""
     one = ZeroConcentratedDP(1)
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
         ledger = Ledger.open(f"sqlite:///{folder}/ledger.db")
         with ledger:
             ledger.register("rows", one)
             ledger.register("persons", one, person="who", persons=40)
+            for dataset in ("rows", "persons"):
+                ledger.run(dataset, "first").open(ZeroConcentratedDP(Fraction(1, 2)))
             yield (
                 "rows do not become persons",
                 refuses(lambda: ledger.register("rows", one, person="who"), SpecMismatch),

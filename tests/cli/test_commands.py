@@ -21,11 +21,11 @@ from pubpriv.privacy.ledger import Ledger
 
 
 def test_set_registers_once_and_says_what(program, folder):
-    """`budget set` registers a dataset, says so, and does nothing the second time, which it says, too."""
-    for more in ("", "changed: nothing, all of this was registered before\n"):
+    """`budget set` registers a dataset, says so, and does nothing the second time."""
+    for _ in range(2):
         told = program("budget", "set", "labs", "zcdp:0.25", "--ledger", URL, "--unit", "one sample")
         assert (told.code, told.out) == (0, "")
-        assert told.err == f"dataset labs has a budget of 0.25-zCDP\n{more}"
+        assert told.err == "dataset labs has a budget of 0.25-zCDP\n"
     with Ledger.open(URL) as ledger:
         assert len(ledger.records("labs")) == 1
 

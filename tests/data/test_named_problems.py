@@ -58,7 +58,8 @@ def test_a_public_file_that_is_no_table_is_called_what_it_is(name, tmp_path):
 PRIVATE = {
     "t.xlsx": "t.xlsx cannot be read as a table; by its name it is a spreadsheet: save its sheet as CSV",
     "t.tsv": "t.tsv cannot be read as a table; by its name it is text with tabs",
-    "t.sav": "t.sav cannot be read as a table; by its name it is of statistics software",
+    "t.rds": "t.rds cannot be read as a table; by its name it is of statistics software",
+    "t.sav": "t.sav is not an SPSS file, or it is damaged",
     "t.parquet": "t.parquet is not a Parquet table, or its footer is damaged",
 }
 

@@ -94,6 +94,7 @@ LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one_law", [True, False])
 def test_honest_long_tails_have_none(one_law):
     """At most 1 in 50 columns of any law, and 1 in 250 over all: the worst are shorter than 20 rows, or Cauchy's."""

@@ -129,6 +129,7 @@ def test_the_question_is_asked_where_it_may_tell_something(n, d, target, kind, d
         assert float(plan.far.price) == pytest.approx(float(asked))
 
 
+@pytest.mark.slow
 def test_the_variance_of_a_single_long_column_is_within_its_interval():
     """Clipping took a twelfth from it, which lengths of rows of twenty columns do not show: 35 of 40 were."""
     held = []

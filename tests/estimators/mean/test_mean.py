@@ -100,6 +100,7 @@ def test_the_privacy_part_of_the_error_is_that_of_the_noise():
     assert found.var(axis=0, ddof=1).mean() / told**2 == pytest.approx(1.0, abs=4 * math.sqrt(2 / 1490))
 
 
+@pytest.mark.slow
 def test_many_public_rows_count_for_what_they_know():
     """With as many public as private rows the estimate beats the private mean alone."""
     ours, best = [], []

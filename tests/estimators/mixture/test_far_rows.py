@@ -159,6 +159,7 @@ def test_a_run_that_looks_for_k_asks_what_it_set_aside_whatever_it_finds(d, aske
     assert any(charge.label == "mixture/far" for charge in curator.statement().charges) == asked
 
 
+@pytest.mark.slow
 def test_variances_of_a_single_long_column_are_within_their_intervals():
     """Of each component: clipping took a tenth of them, which neither shells nor public rows showed: 22 of 30 were."""
     held = []

@@ -100,6 +100,7 @@ def test_where_one_gaussian_explains_the_rows_no_ladder_is_paid_for(kind):
     assert not any("/ladder/" in label for label in labels)
 
 
+@pytest.mark.slow
 def test_heavy_tails_are_not_components():
     """Rows of Student's t, 5 degrees of freedom: the ladder is climbed, and one component is believed."""
     generator = np.random.default_rng(5)
@@ -203,6 +204,7 @@ def test_a_group_that_the_last_round_left_out_is_noticed(count, noise, lost):
     assert lost_by(last) == lost
 
 
+@pytest.mark.slow
 def test_where_a_group_was_left_out_the_round_before_is_released(crossed, monkeypatch):
     """The same was asked; the numbers have its larger noise, the run is flagged, and the first warning says why."""
     monkeypatch.setattr("pubpriv.estimators.mixture._ladder.lost_by", lambda last: 0.03)

@@ -55,6 +55,7 @@ def test_public_rows_show_which_column_is_long(step):
     assert np.delete(odds, 2).max() < 1
 
 
+@pytest.mark.slow
 def test_a_very_long_column_is_covered():
     """Of t with three degrees of freedom, among nine Gaussian columns of three components: 4 of 18 intervals held."""
     held = 0

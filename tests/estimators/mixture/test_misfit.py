@@ -60,6 +60,7 @@ def test_nothing_shows_where_components_of_a_contradicted_public_model_lie():
     assert not one.lost(measured=False)
 
 
+@pytest.mark.slow
 def test_intervals_of_a_contradicted_public_model_are_as_wide_as_the_table():
     """Components of columns with rare values, one step apart: sixty public rows do not show them."""
     found = measured(Task("mixture", "bernoulli-0.05", 5_000, 20, 60, "zcdp:0.5", 1_001_019))

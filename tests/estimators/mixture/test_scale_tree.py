@@ -133,6 +133,7 @@ def test_no_cluster_is_found_inside_a_single_one():
         assert nested_groups(rows, 8) is None
 
 
+@pytest.mark.slow
 def test_a_component_inside_another_is_measured():
     """At both scales; its floor is a part of its own variance."""
     public, _ = clusters(*INSIDE)

@@ -71,6 +71,7 @@ def test_one_skewed_component_among_gaussian_ones():
     assert max(off(found, *labelled)) < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law",
     [

@@ -178,6 +178,7 @@ def test_noise_and_tails_are_no_group(lengths):
     assert not counts_of(np.append(np.full(5000, 1.5), lengths)).beyond.any()
 
 
+@pytest.mark.slow
 def test_many_odd_rows_in_one_column_do_not_widen_the_others():
     """A thousand rows about the end of a shell were taken for a tail: intervals were twenty times as wide."""
     generator = np.random.default_rng(1)
