@@ -53,7 +53,8 @@ def test_the_first_commands_of_a_newcomer_tell_nobody(tmp_path):
     home.mkdir()
     (home / "sitecustomize.py").write_text(WATCHED)
     init = ["init", "--dataset", "clinic", "--private", "patients.csv", "--public", "volunteers.csv", "--columns"]
-    facts = ["visits", "--unit", "one row", "--cap", "zcdp:1", "--estimator", "mean", "--budget", "zcdp:0.5"]
+    nobody = ["--person", "", "--by", "", "--period", ""]
+    facts = ["visits", *nobody, "--unit", "one row", "--cap", "zcdp:1", "--estimator", "mean", "--budget", "zcdp:0.5"]
     said = ""
     for arguments in (["demo", "--tables", "."], [*init, *facts, "--register"], ["budget", "show", "clinic"]):
         code, printed = at_a_terminal(arguments, tmp_path, home)
