@@ -19,6 +19,8 @@ from pubpriv.data.questions import (
     Bisection,
     BoundedScore,
     ClippedSums,
+    Completed,
+    CompletedGram,
     Counts,
     FourthMoments,
     InShares,
@@ -122,6 +124,17 @@ def _shares() -> Attack:
     return Attack("LiftedGram in shares of components", question, (-4.0, 2.0), (4.0, 2.0))
 
 
+def _completed_sums() -> Attack:
+    question = Completed(ClippedSums.priced(*_BOTH, CLAIM), Frame(WEST))
+    return Attack("ClippedSums of completed records", question, (-4.0, 2.0), (float("nan"), -2.0))
+
+
+def _completed_gram() -> Attack:
+    """The record without its first cell is completed to one in the east, which leaves nothing uncertain."""
+    question = CompletedGram.of(LiftedGram.priced(*_BOTH, CLAIM, _SHARES), Frame(EAST), 0.0, (1.0, 1.0))
+    return Attack("LiftedGram of completed records", question, (-4.0, 2.0), (float("nan"), 2.0))
+
+
 def _gram_of_one() -> Attack:
     question = LiftedGram.priced(*_ONE, CLAIM, _SHARES)
     return Attack("LiftedGram, one region", question, *_apart(question))
@@ -173,6 +186,8 @@ _MAKERS: tuple[Callable[[], Attack], ...] = (
     _fourth,
     _moments,
     _gram,
+    _completed_sums,
+    _completed_gram,
     _shares,
     _gram_of_one,
     _gram_without_count,
