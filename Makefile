@@ -35,8 +35,9 @@ test-long: install  ## what takes long and needs no patience: a Prefect server, 
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m 'long and not slow and not storm and not operate and not wheel' \
 		-n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test-slow: install  ## the long statistical and timing tests
+test-slow: install  ## the long statistical and timing tests, and a whole audit
 	$(BIN)/pytest -m slow
+	$(BIN)/pubpriv audit
 
 test-storm: install  ## hundreds of kill -9 at random moments, with and without Prefect
 	$(BIN)/pytest -m storm -s
