@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as searches
 
 # their asserts are checks of tests too: rewritten, they say what they saw, and stay under `python -O`
 pytest.register_assert_rewrite("helpers")
+
+# on a busy machine a search is slow for no fault of its own: tests count work, not seconds
+searches.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+searches.load_profile("unhurried")
 
 if sys.dont_write_bytecode:
     # some hundred processes are started here; each would compile all libraries anew, which takes ten seconds of it.
