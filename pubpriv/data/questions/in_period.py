@@ -7,7 +7,6 @@ from typing import Any
 from pubpriv.common.periods import Span
 from pubpriv.data._checks import kind
 from pubpriv.data.codec import public_value
-from pubpriv.data.questions._bisection import Bisection
 from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions._fourth import FourthMoments
 from pubpriv.data.questions._moments import LiftedGram, Moments
@@ -15,7 +14,7 @@ from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Around, Question, Totals, root_up, squared_weight
 from pubpriv.data.questions.completed import Completed, CompletedGram
 from pubpriv.data.questions.in_shares import InShares
-from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED, Weighed
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import View
@@ -56,21 +55,7 @@ class InPeriod(Around):
         InvalidInput: a question that is not a sum over rows with weights, or a name that is not a period.
     """
 
-    inner: (
-        Bisection
-        | BoundedScore
-        | ClippedSums
-        | Completed
-        | CompletedGram
-        | Counts
-        | FourthMoments
-        | InShares
-        | JointCounts
-        | LiftedGram
-        | Moments
-        | PerPerson
-        | PersonSizes
-    )
+    inner: Weighed | PerPerson | PersonSizes
     period: str
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """The closed list of questions about rows, with the kinds of runs that each proof also covers."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from pubpriv.data.questions._bisection import Bisection
 from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
@@ -39,6 +39,21 @@ def _proven(case: str) -> tuple[type[Any], ...]:
 
 WEIGHED = _proven(_PERSONS)
 """Questions whose totals are sums over records, as the theorem of `PerPerson` requires."""
+
+Weighed: TypeAlias = (
+    Bisection
+    | BoundedScore
+    | ClippedSums
+    | Completed
+    | CompletedGram
+    | Counts
+    | FourthMoments
+    | InShares
+    | JointCounts
+    | LiftedGram
+    | Moments
+)
+"""The type of a question of `WEIGHED`."""
 
 UNDER_RADIAL = _proven(_RADIAL)
 """Questions with a proof of l2 sensitivity, as the theorem of `Radial` requires."""

@@ -9,15 +9,8 @@ import numpy as np
 from pubpriv.data._checks import integer, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.column_cells import ColumnCells
-from pubpriv.data.questions._bisection import Bisection
-from pubpriv.data.questions._counts import ClippedSums, Counts, JointCounts
-from pubpriv.data.questions._fourth import FourthMoments
-from pubpriv.data.questions._moments import LiftedGram, Moments
-from pubpriv.data.questions._score import BoundedScore
 from pubpriv.data.questions.base import Delegating, Totals
-from pubpriv.data.questions.completed import Completed, CompletedGram
-from pubpriv.data.questions.in_shares import InShares
-from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED, Weighed
 from pubpriv.data.regions import View
 from pubpriv.data.samples import sampled
 from pubpriv.errors import InvalidInput
@@ -47,19 +40,7 @@ class OfSample(Delegating):
         InvalidInput: cells of columns in a partition, whose counts include missing cells.
     """
 
-    inner: (
-        Bisection
-        | BoundedScore
-        | ClippedSums
-        | Completed
-        | CompletedGram
-        | Counts
-        | FourthMoments
-        | InShares
-        | JointCounts
-        | LiftedGram
-        | Moments
-    )
+    inner: Weighed
     every: int
 
     def __post_init__(self) -> None:
