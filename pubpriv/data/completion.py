@@ -203,10 +203,14 @@ def bounds_of(vectors: np.ndarray) -> np.ndarray:
 
 def _distinct(lacking: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct columns of `lacking` (d, k) as rows (patterns, d), and the number of each column's, (k,)."""
-    packed = np.ascontiguousarray(np.packbits(lacking, axis=0).T)
-    keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, pattern = np.unique(packed_columns(lacking), return_index=True, return_inverse=True)
     return lacking[:, first].T, pattern.reshape(-1)
+
+
+def packed_columns(lacking: np.ndarray) -> np.ndarray:
+    """Return the bits of each column of booleans (d, k) as one value, (k,)."""
+    packed = np.ascontiguousarray(np.packbits(lacking, axis=0).T)
+    return np.asarray(packed.view(np.dtype((np.void, packed.shape[1])))[:, 0])
 
 
 def _sorted(missing: np.ndarray, precision: np.ndarray) -> Iterator[_Patterns]:

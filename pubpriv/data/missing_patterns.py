@@ -11,6 +11,7 @@ import numpy as np
 
 from pubpriv.data._checks import flag, integer, kind
 from pubpriv.data.codec import public_value
+from pubpriv.data.completion import packed_columns
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
@@ -74,15 +75,13 @@ class MissingPatterns:
         lacking = np.zeros((len(self.listed), len(self.columns)), dtype=bool)
         for row, indices in zip(lacking, self.listed, strict=True):
             row[:] = np.isin(self.columns, indices)
-        return {row.tobytes(): region for region, row in enumerate(np.packbits(lacking, axis=1))}
+        return {key.tobytes(): region for region, key in enumerate(packed_columns(lacking.T))}
 
     def assign(self, view: View) -> np.ndarray:
         """Return the region of each record's pattern."""
         everywhere = np.isnan(view.block)
         lacking = everywhere[list(self.columns)]
-        packed = np.ascontiguousarray(np.packbits(lacking, axis=0).T)
-        keys = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-        distinct, which = np.unique(keys, return_inverse=True)
+        distinct, which = np.unique(packed_columns(lacking), return_inverse=True)
         regions = np.array([self._regions.get(key.tobytes(), -1) for key in distinct])[which.reshape(-1)]
         if self.by_number:
             regions = np.where(regions < 0, len(self.listed) + lacking.sum(axis=0), regions)

@@ -64,10 +64,7 @@ class PatternLaw:
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """Which columns each pattern has, bool (patterns, d), and the shares (patterns,)."""
-        has = np.ones((len(self.missing), len(self.columns)), dtype=bool)
-        for row, lacking in zip(has, self.missing, strict=True):
-            row[list(lacking)] = False
-        return has, np.array(self.shares)
+        return _has(self.missing, len(self.columns)), np.array(self.shares)
 
     def used(self, size: Size) -> Size:
         """Return the size of the table without the rows that no completed question is about."""
@@ -142,9 +139,7 @@ def law_of(rows: float, rows_sd: float, counts: np.ndarray, sd: float, d: int) -
     listed = listed_patterns(d)
     of_listed, _, of_numbers, of_columns = np.split(counts, np.cumsum([len(listed), d + 1, d + 1]))
     numbers = np.array([len(lacking) for lacking in listed])
-    has = np.ones((len(listed), d), dtype=bool)
-    for row, lacking in zip(has, listed, strict=True):
-        row[list(lacking)] = False
+    has = _has(listed, d)
     kept = np.where((of_listed > _CLEAR * sd) & (numbers > 0), of_listed, 0.0)
     kept[numbers == 0] = max(of_numbers[0], 1.0)
     rest = of_numbers[:d] - np.bincount(numbers, kept, minlength=d)
@@ -162,6 +157,14 @@ def law_of(rows: float, rows_sd: float, counts: np.ndarray, sd: float, d: int) -
     shown = {lacking: weight / total for lacking, weight in law.items() if weight > 0}
     columns = np.clip(of_columns / rows, 0.0, 1.0)
     return PatternLaw(rows, rows_sd, tuple(shown), tuple(shown.values()), tuple(columns.tolist()), sd / rows)
+
+
+def _has(patterns: tuple[tuple[int, ...], ...], d: int) -> np.ndarray:
+    """Tell which of d columns each pattern has, bool (patterns, d)."""
+    has = np.ones((len(patterns), d), dtype=bool)
+    for row, lacking in zip(has, patterns, strict=True):
+        row[list(lacking)] = False
+    return has
 
 
 def _of_size(d: int, size: int, rate: np.ndarray) -> dict[tuple[int, ...], float]:
