@@ -7,7 +7,7 @@ with wM^2 = wS^2 / (2 R^2) makes it 4 wS^2 R^2, too. So the noise is that of a p
 the sampling errors are released ones.
 
 Bounds that are far wider than the rows make this noise large, which a note says. Where they are but a safety net, the
-estimators that learn where the rows lie are taken; see `suits`.
+estimators that learn where the rows lie are taken; see `bounds_that_suit`.
 """
 
 import math
@@ -110,13 +110,13 @@ class DeclaredBounds:
         return float(np.sqrt(np.mean((self.half / reach) ** 2))) * min(len(public.rows) / _FEW, 1.0)
 
 
-def suits(public: PublicTable) -> bool:
-    """Decide whether one sum is taken: all columns have bounds, and these are not far wider than the public rows.
+def bounds_that_suit(public: PublicTable) -> DeclaredBounds | None:
+    """Return the bounds if all columns have some that are not far wider than the public rows: one sum is taken then.
 
     Without two public rows that differ in each column, a sum is the safe choice. Public.
     """
     bounds = DeclaredBounds.of(public.columns)
-    return bounds is not None and bounds.looseness(public) <= _WIDER
+    return bounds if bounds is not None and bounds.looseness(public) <= _WIDER else None
 
 
 def bounded_plan(purse: Purse, d: int) -> Plan:

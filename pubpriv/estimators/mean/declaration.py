@@ -92,7 +92,7 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     if _learnt(covariance):
         check_two_step(settings.method)
         return GAUSSIAN.checks.public(_both(settings), public)
-    check_missing(settings.missing, covariance)
+    check_missing(settings.missing, learnt=False)
     given = settings.method, settings.rounds, None, settings.force
     return checked_mean(public, public.columns, covariance, *given)[0]
 

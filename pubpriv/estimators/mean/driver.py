@@ -22,7 +22,7 @@ from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.mean._against_public import check_covariance, resolved
 from pubpriv.estimators.mean._declared_bounds import METHOD as BETWEEN
-from pubpriv.estimators.mean._declared_bounds import DeclaredBounds, bounded_mean, check_noise, suits
+from pubpriv.estimators.mean._declared_bounds import DeclaredBounds, bounded_mean, bounds_that_suit, check_noise
 from pubpriv.estimators.mean._hypotheses import check_dimension, hypotheses
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.mean._plan import check_feasible
@@ -112,7 +112,7 @@ def estimate_mean(
     else:
         covariance = resolved(covariance, table)
     learnt = isinstance(covariance, str) and covariance in ("auto", "unknown")
-    check_missing(missing, covariance)
+    check_missing(missing, learnt)
     if learnt and method != NO_PUBLIC:
         check_two_step(method)
 
@@ -184,11 +184,10 @@ def bounds_taken(covariance: Any, method: str, rows: PublicTable, missing: str =
     """Return the declared bounds if the mean is estimated between them; None: otherwise.
 
     That is so where the covariance is left to the run, no method of a paper is asked, rows that lack cells are left
-    out, and `suits` says so.
+    out, and the bounds suit.
     """
-    left = isinstance(covariance, str) and covariance == "auto" and missing == DROP
-    left = left and method in ("two-step", NO_PUBLIC)
-    return DeclaredBounds.of(rows.columns) if left and suits(rows) else None
+    left = isinstance(covariance, str) and covariance == "auto" and method in ("two-step", NO_PUBLIC)
+    return bounds_that_suit(rows) if left and missing == DROP else None
 
 
 def _estimate(
@@ -255,15 +254,15 @@ def check_two_step(method: str) -> None:
         raise InvalidInput(f"method {method} needs a known covariance")
 
 
-def check_missing(missing: str, covariance: Any) -> None:
-    """Refuse to estimate missing cells with a known covariance, and other words.
+def check_missing(missing: str, learnt: bool) -> None:
+    """Refuse to estimate missing cells where the covariance is not `learnt`, and other words.
 
     Raises:
         InvalidInput: see above.
     """
     if missing not in (DROP, ESTIMATE):
         raise InvalidInput(f"missing must be one of {DROP}, {ESTIMATE}, not {missing!r}")
-    if missing == ESTIMATE and not (isinstance(covariance, str) and covariance in ("auto", "unknown")):
+    if missing == ESTIMATE and not learnt:
         raise InvalidInput("missing cells are estimated together with the covariance: give covariance=unknown")
 
 
