@@ -441,6 +441,13 @@ class PublicTable:
         """Say why rows were left out, for the reader."""
         return *(each.note for each in self.lacking), *(each.note for each in self.left_out)
 
+    def missing_cells(self) -> np.ndarray:
+        """Count the rows that have no finite cell in each column, (d,); reads the file once more. 0 without a file."""
+        if self.source is None or not self.dropped:
+            return np.zeros(len(self.columns), dtype=int)
+        _, _, lacks = read_rows(self.source, self.columns)
+        return np.asarray(lacks.sum(axis=0))
+
     def without(self, out: np.ndarray, why: "tuple[LeftOut, ...]" = ()) -> "PublicTable":
         """Return the table without the rows `out` (m,), booleans, left out for some values."""
         about = self.dropped, self.source, self.given_sha256, (*self.left_out, *why)

@@ -38,9 +38,8 @@ def sentences_of_columns(public: PublicTable, by_column: bool) -> tuple[str, ...
 
 def _missing(public: PublicTable) -> Iterator[str]:
     of = len(public.rows) + public.dropped + sum(each.rows for each in public.left_out)
-    for name in public.columns if public.dropped and public.source else ():
-        cells = PublicTable.open(public.source, [name]).dropped
-        if cells >= _MISSING * of:
+    for name, cells in zip(public.columns, public.missing_cells().tolist(), strict=True):
+        if cells and cells >= _MISSING * of:
             yield (
                 f"{name} is missing in {cells} of {of} public rows, and a row with a missing cell counts in no column: "
                 "leave it out, or estimate it by itself"

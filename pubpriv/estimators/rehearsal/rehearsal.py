@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from pubpriv.estimators.rehearsal._rows import FEWEST_ROWS
 from pubpriv.estimators.rehearsal._trials import Stage, Trial
 from pubpriv.estimators.settings import OF_GROUPS, Settings, chosen
 from pubpriv.privacy.budgets import Budget
-from pubpriv.released.numbers import Z95, Number
+from pubpriv.released.numbers import Z95
 
 _TRIALS, _FIRST = 6, 3
 """Trials of a run, and after how many of them it ends if no number was doubtful in any: more take longer, and tell the
@@ -97,7 +97,7 @@ class Rehearsal:
     doubts: tuple[Doubt, ...] = ()
     doubtful: int = 0
     advice: tuple[str, ...] = ()
-    refused: str = field(default="")
+    refused: str = ""
 
     @property
     def likely_doubtful(self) -> bool:
@@ -195,15 +195,11 @@ def _widths(trials: Sequence[Trial]) -> tuple[Width, ...]:
             numbers[0].quantity,
             numbers[0].rank,
             float(np.median([each.value for each in numbers])),
-            float(np.median([_half(each) for each in numbers])),
+            float(np.median([Z95 * each.error for each in numbers])),
             float(np.median([Z95 * each.sampling for each in numbers])),
         )
         for numbers in zip(*(trial.numbers for trial in trials), strict=True)
     )
-
-
-def _half(number: Number) -> float:
-    return Z95 * number.error
 
 
 def _doubts(trials: Sequence[Trial], columns: tuple[str, ...]) -> tuple[Doubt, ...]:
