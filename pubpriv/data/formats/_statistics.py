@@ -62,7 +62,7 @@ class _Variable:
 
     @property
     def type(self) -> Any:
-        """Arrow type."""
+        """Return the Arrow type of its cells."""
         import pyarrow as pa
 
         types = {
