@@ -81,9 +81,7 @@ def bench(
         InvalidInput: a bad budget.
     """
     pp.parse_budget(budget)
-    named = LAWS if laws == "all" else tuple(laws.split(","))
-    chosen = _SIZES if sizes == "all" else tuple((int(n), int(d)) for n, d in (s.split(":") for s in sizes.split(",")))
-    cells = [Cell(law, n, d) for law in named for n, d in chosen]
+    cells = cells_of(laws, sizes, _SIZES)
     jobs = [(cell, budget, first_seed + run) for cell in cells for run in range(runs)]
     drawn = defaultdict(list)
     for (cell, _, _), found in zip(jobs, in_processes(_drawn, jobs, workers), strict=True):
@@ -100,6 +98,21 @@ def bench(
         "met": all(row["met"] for row in bounded),
         "rows": rows,
     }
+
+
+def cells_of(laws: str, sizes: str, usual: tuple[tuple[int, int], ...]) -> list[Cell]:
+    """Read cells from names of laws and sizes n:d with commas between them; `all`: all laws, the `usual` sizes."""
+    named = LAWS if laws == "all" else tuple(laws.split(","))
+    chosen = usual if sizes == "all" else tuple((int(n), int(d)) for n, d in (s.split(":") for s in sizes.split(",")))
+    return [Cell(law, n, d) for law in named for n, d in chosen]
+
+
+def drawn_rows(cell: Cell, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.random.Generator]:
+    """Draw (private rows, slopes, public rows) of a cell, and return the generator behind them."""
+    generator = np.random.default_rng([seed, cell.n, cell.d, LAWS.index(cell.law)])
+    rows, slopes = draw(cell.law, cell.n, cell.d, generator)
+    public, _ = draw(cell.law, max(40, 4 * (cell.d + 2)), cell.d, generator)
+    return rows, slopes, public, generator
 
 
 def _row(cell: Cell, drawn: list[dict[str, np.ndarray] | None]) -> dict[str, Any]:
@@ -132,9 +145,7 @@ def _row(cell: Cell, drawn: list[dict[str, np.ndarray] | None]) -> dict[str, Any
 def _drawn(job: tuple[Cell, str, int]) -> dict[str, np.ndarray] | None:
     """Release one draw: errors (d,) in OLS standard errors, and whether intervals hold; None if it was refused."""
     cell, budget, seed = job
-    generator = np.random.default_rng([seed, cell.n, cell.d, LAWS.index(cell.law)])
-    rows, slopes = draw(cell.law, cell.n, cell.d, generator)
-    public, _ = draw(cell.law, max(40, 4 * (cell.d + 2)), cell.d, generator)
+    rows, slopes, public, _ = drawn_rows(cell, seed)
     ols, errors, reach = least_squares_of(rows)
     try:
         estimate = pp.estimate_gaussian(public, pp.Curator.simulation(rows, pp.parse_budget(budget), seed), force=True)

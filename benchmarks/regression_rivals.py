@@ -22,7 +22,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
-from benchmarks.regression import LAWS, Cell, draw, least_squares_of
+from benchmarks.regression import Cell, cells_of, drawn_rows, least_squares_of
 from pubpriv.errors import InvalidInput, PubPrivError
 
 _SIZES = ((5_000, 1), (5_000, 3), (5_000, 10))
@@ -59,9 +59,7 @@ def bench(
     if not isinstance(parsed, pp.ZeroConcentratedDP):
         raise InvalidInput("the ways are compared under zCDP: zcdp:0.5, for example")
     rho = float(parsed.rho)
-    named = LAWS if laws == "all" else tuple(laws.split(","))
-    chosen = tuple((int(n), int(d)) for n, d in (s.split(":") for s in sizes.split(","))) if sizes != "all" else _SIZES
-    cells = [Cell(law, n, d) for law in named for n, d in chosen]
+    cells = cells_of(laws, sizes, _SIZES)
     jobs = [(cell, rho, first_seed + run) for cell in cells for run in range(runs)]
     drawn = defaultdict(list)
     for (cell, _, _), found in zip(jobs, in_processes(_drawn, jobs, workers), strict=True):
@@ -103,9 +101,7 @@ def _row(cell: Cell, drawn: list[dict[str, np.ndarray | None]]) -> dict[str, Any
 def _drawn(job: tuple[Cell, float, int]) -> dict[str, np.ndarray | None]:
     """Errors (d,) of one draw in OLS standard errors, by way; None where a way gives no answer."""
     cell, rho, seed = job
-    generator = np.random.default_rng([seed, cell.n, cell.d, LAWS.index(cell.law)])
-    rows, slopes = draw(cell.law, cell.n, cell.d, generator)
-    public, _ = draw(cell.law, max(40, 4 * (cell.d + 2)), cell.d, generator)
+    rows, slopes, public, generator = drawn_rows(cell, seed)
     ols, errors, _ = least_squares_of(rows)
     found: dict[str, np.ndarray | None] = {"ols": ols, "released": None}
     try:
