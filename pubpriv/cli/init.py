@@ -11,8 +11,8 @@ import typer
 from pubpriv.cli.console import note, out
 from pubpriv.cli.declared import declared_table
 from pubpriv.cli.extras import need
-from pubpriv.cli.options import AnotherTableOption, ColumnsOption, LedgerOption, ledger_url
-from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.cli.options import AnotherTableOption, ColumnsOption, LedgerOption, ledger_url, written
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
 
 if TYPE_CHECKING:
@@ -248,15 +248,10 @@ def _write(file: Path, data: dict[str, Any]) -> None:
 
     from pubpriv.released.estimate import write_atomically
 
-    text, yaml, refused = StringIO(_HEAD), YAML(), None
+    text, yaml = StringIO(_HEAD), YAML()
     text.seek(0, 2)
     yaml.dump(data, text)
-    try:
-        write_atomically(file, text.getvalue())
-    except OSError as error:
-        refused = error.strerror
-    if refused is not None:
-        raise Unavailable(f"{file} cannot be written ({refused}): choose another place")
+    written(lambda: write_atomically(file, text.getvalue()), file)
 
 
 def _register(model: "Dataset", url: str) -> None:

@@ -1,12 +1,13 @@
 """Options that several commands share."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, Unavailable
 
 LedgerOption = Annotated[
     str | None,
@@ -49,6 +50,21 @@ AnotherTableOption = Annotated[
 FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 EachBudgetOption = Annotated[str, typer.Option(help="Budget of each run.")]
+
+
+def written(write: Callable[[], object], path: Path) -> None:
+    """Write a file, or say that its place takes none.
+
+    Raises:
+        Unavailable: the disk refuses it.
+    """
+    refused = None
+    try:
+        write()
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(f"{path} cannot be written ({refused}): choose another place")
 
 
 def check_suffix(path: Path, what: str, *suffixes: str) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pubpriv.cli.console import note, out, table
-from pubpriv.cli.options import JsonOption, check_suffix
-from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.cli.options import JsonOption, check_suffix, written
+from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pubpriv.released.kinds import GaussianEstimate, MixtureEstimate
@@ -181,11 +181,5 @@ def _write(found: "Regression", path: Path, level: float, overwrite: bool) -> No
     texts = {".csv": found.to_csv, ".tex": found.to_latex, ".txt": found.summary}
     suffix = path.suffix.lower()
     text = texts[suffix](level) if suffix in texts else json.dumps(found.to_json(level), indent=1) + "\n"
-    failure = None
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        failure = error.strerror
-    if failure is not None:
-        raise Unavailable(f"{path} cannot be written ({failure}): choose another place")
+    written(lambda: write_atomically(path, text), path)
     note(f"written to {path}")

@@ -5,7 +5,6 @@ All of this is post-processing of released numbers, so it costs no privacy and n
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +13,8 @@ import typer
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.estimates import show as show_estimate
 from pubpriv.cli.estimates import show_weights
-from pubpriv.cli.options import JsonOption, check_suffix, ledger_url
-from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.cli.options import JsonOption, check_suffix, ledger_url, written
+from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pubpriv.released.compare import Difference, Drift
@@ -88,7 +87,7 @@ def report(
         check_public_file(public, ledger)
     rows = None if public is None else PublicTable.open(public, parse_columns(estimate.columns))
     history = None if estimate.is_simulation else _history(estimate, ledger)
-    _written(lambda: write_report(estimate, file, rows, history), file)
+    written(lambda: write_report(estimate, file, rows, history), file)
     note(f"report written to {file}")
 
 
@@ -276,13 +275,3 @@ def _check_target(path: Path, inputs: list[Path], overwrite: bool) -> None:
         raise InvalidInput(f"{path} exists: choose another --out, or say --overwrite")
     if not path.absolute().parent.is_dir():
         raise InvalidInput(f"the folder of --out {path} does not exist: make it first")
-
-
-def _written(write: Callable[[], object], path: Path) -> None:
-    refused = None
-    try:
-        write()
-    except OSError as error:
-        refused = error.strerror
-    if refused is not None:
-        raise Unavailable(f"{path} cannot be written ({refused}): choose another place")
