@@ -10,7 +10,7 @@ import numpy as np
 import pubpriv as pp
 from benchmarks.grid import WORKERS
 from benchmarks.intervals import COMPONENTS, ESTIMATORS, Task, measured
-from benchmarks.laws import LAWS, Law, chosen_laws
+from benchmarks.laws import LAWS, Law, chosen_laws, listed
 from benchmarks.record import recorded
 from pubpriv.errors import InvalidInput
 
@@ -67,7 +67,7 @@ def bench(
     pp.parse_budget(budget)
     tasks = [
         Task(estimator, law.name, n, d, public or _public_rows(estimator, d), budget, first_seed + run)
-        for estimator in _chosen_estimators(estimators)
+        for estimator in listed(estimators, ESTIMATORS, f"estimators must be among {', '.join(ESTIMATORS)}")
         for law in _laws_of(estimator, laws)
         for n in sizes
         for d in dimensions
@@ -90,14 +90,6 @@ def bench(
         "met": all(row["met"] for row in table),
         "rows": table,
     }
-
-
-def _chosen_estimators(names: str) -> list[str]:
-    wanted = [name.strip() for name in names.split(",")]
-    unknown = next((name for name in wanted if name not in ESTIMATORS), None)
-    if unknown is not None:
-        raise InvalidInput(f"estimators must be among {', '.join(ESTIMATORS)}, not {unknown!r}")
-    return wanted
 
 
 def _laws_of(estimator: str, names: str | None) -> list[Law]:

@@ -15,7 +15,7 @@
 | `one-t5`, `one-t3` | a Gaussian, but one column has the tails of `t5` or `t3` |
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import exp, pi
 
@@ -277,8 +277,18 @@ def chosen_laws(names: str | None) -> list[Law]:
     Raises:
         InvalidInput: there is no such law.
     """
-    wanted = list(LAWS) if names is None else [name.strip() for name in names.split(",")]
-    unknown = next((name for name in wanted if name not in LAWS), None)
-    if unknown is not None:
-        raise InvalidInput(f"laws must be among {', '.join(LAWS)}, not {unknown!r}")
+    wanted = list(LAWS) if names is None else listed(names, LAWS, f"laws must be among {', '.join(LAWS)}")
     return [LAWS[name] for name in wanted]
+
+
+def listed(text: str, known: Collection[str], wanted: str) -> list[str]:
+    """Split known names with commas between them; `wanted` says what they are, for the message about another one.
+
+    Raises:
+        InvalidInput: there is no such name.
+    """
+    names = [name.strip() for name in text.split(",")]
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise InvalidInput(f"{wanted}, not {unknown!r}")
+    return names

@@ -23,6 +23,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_groups
+from benchmarks.laws import listed
 from benchmarks.synthetic import Truth, error
 from pubpriv.errors import InvalidInput
 
@@ -110,10 +111,7 @@ def bench(
         InvalidInput: an unknown estimator, or a bad budget.
     """
     pp.parse_budget(budget)
-    wanted = [name.strip() for name in estimators.split(",")]
-    unknown = next((name for name in wanted if name not in ESTIMATORS), None)
-    if unknown is not None:
-        raise InvalidInput(f"estimators must be among {', '.join(ESTIMATORS)}, not {unknown!r}")
+    wanted = listed(estimators, ESTIMATORS, f"estimators must be among {', '.join(ESTIMATORS)}")
     cells = [(name, *cell) for name in wanted for cell in levels_of(name)]
     groups: list[list[_Task]] = [[(*cell, first_seed + run, budget, n) for run in range(runs)] for cell in cells]
     by_cell = dict(zip(cells, in_groups(run_of, groups, workers), strict=True))

@@ -18,7 +18,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
-from benchmarks.laws import LAWS
+from benchmarks.laws import LAWS, listed
 from benchmarks.library_tables import BLOCK, blocks_of_tables
 from benchmarks.local_fit import LocalFit
 from pubpriv.errors import InvalidInput, PubPrivError
@@ -85,7 +85,7 @@ def bench(
     """
     pp.parse_budget(budget)
     kinds = _kinds(of)
-    asked = _listed(estimator, tuple(_ESTIMATORS), "estimators are")
+    asked = listed(estimator, _ESTIMATORS, "estimators are mean, gaussian or mixture")
     if "mixture" in asked and "laws" in kinds:
         raise InvalidInput("laws here are no mixtures: ask for the verdicts on mixtures with --of tables")
     tasks = [
@@ -118,17 +118,8 @@ def bench(
 
 def _kinds(of: str) -> dict[str, tuple[list[str], tuple[int, ...]]]:
     """Names and sizes of the kinds of rows that are asked for."""
-    asked = _listed(of, ("tables", "laws"), "rows are of")
+    asked = listed(of, ("tables", "laws"), "rows are of tables or laws")
     return {name: (list(blocks_of_tables()), (0,)) if name == "tables" else (list(LAWS), _SIZES) for name in asked}
-
-
-def _listed(text: str, known: tuple[str, ...], what: str) -> list[str]:
-    """Split a list with commas of known names."""
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in known:
-            raise InvalidInput(f"{what} {', '.join(known[:-1])} or {known[-1]}, not {name!r}")
-    return names
 
 
 def _measured(task: Task) -> dict[str, Any]:
