@@ -8,6 +8,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from pubpriv.audit import _hidden, _persons
 from pubpriv.curator import Curator
@@ -29,6 +30,7 @@ def promise(name, claims):
     return "" if finding.holds else finding.detail
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_nothing_is_found_without_a_bug():
     """All findings of a fast audit."""
     assert [finding.detail for finding in _persons.findings(True, 0) if not finding.holds] == []

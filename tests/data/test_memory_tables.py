@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -199,7 +200,8 @@ def test_a_run_reads_public_rows_once():
             reads.append(schema)
             return relation.__arrow_c_stream__(schema)
 
-    for estimate in (pp.estimate_mean, pp.estimate_gaussian, pp.estimate_mixture):
+    two = partial(pp.estimate_mixture, n_components=2)
+    for estimate in (pp.estimate_mean, pp.estimate_gaussian, two):
         estimate(Public(), pp.Curator.simulation(np.tile(PUBLIC, (90, 1)), budget="zcdp:5", seed=1, columns=["a"]))
         assert len(reads) == 1
         reads.clear()

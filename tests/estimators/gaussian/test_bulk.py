@@ -70,7 +70,7 @@ def test_small_departures_of_many_rows_are_harmless():
     assert found.converged
 
 
-@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("d", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_gaussian_rows_converge_under_pure_privacy(d):
     """The search for a radius has wide cells there, which took a third of such runs for not converged."""
     generator = np.random.default_rng(71)
@@ -86,6 +86,7 @@ def test_small_counts_are_flagged_where_noise_hides_their_lengths():
     assert sum("small counts" in " ".join(each.diagnostics["warnings"]) for each in found) >= 2
 
 
+@pytest.mark.slow
 def test_coarse_gaussian_columns_are_not_small_counts():
     """Their public rows may heap at the least value, but fit a Gaussian that is rounded as well as counts."""
     generator = np.random.default_rng(900)
@@ -112,6 +113,7 @@ def test_a_clip_on_a_lattice_leaves_the_variance_as_it_is():
     assert abs(np.mean(off)) < 0.0015
 
 
+@pytest.mark.slow
 def test_all_counts_say_how_many_rows_are_a_gaussians():
     """In twenty columns noise hides a row in a hundred from the last release: all variances were off by twice that."""
     ratios, told = [], []

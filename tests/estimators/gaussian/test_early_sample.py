@@ -65,7 +65,11 @@ def fitted(rows, public, **settings):
 
 @pytest.mark.parametrize(
     ("law", "target"),
-    [(law, "auto") for law in (wide, one_site_at_the_end, sites, some_are_equal, half_missing)] + [(wide, "gaussian")],
+    [
+        *((law, "auto") for law in (one_site_at_the_end, some_are_equal)),
+        *(pytest.param(law, "auto", marks=pytest.mark.slow) for law in (wide, sites, half_missing)),
+        (wide, "gaussian"),
+    ],
 )
 def test_the_order_of_rows_does_not_matter(law, target):
     """As they are, shuffled, sorted by each column, and if all rounds read all rows: no answer is further off."""

@@ -60,7 +60,7 @@ def errors_of(estimate):
     ]
 
 
-@pytest.mark.parametrize("by_column", [False, True])
+@pytest.mark.parametrize("by_column", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_releases_are_near_em_and_their_intervals_hold(by_column):
     """Cells missing at random, or by another column, where the mean of whole rows is dozens of its errors off."""
     off, own, best = [], [], []

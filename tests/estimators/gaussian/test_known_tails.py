@@ -97,6 +97,7 @@ def test_few_sound_counts_are_not_flagged():
     assert held_by >= 6
 
 
+@pytest.mark.slow
 def test_noise_of_a_shell_that_is_not_in_the_numbers_is_no_cause_for_alarm():
     """Five columns of Poisson rows of rate 1/2: the second shell's noise was taken for that of the covariance."""
     tasks = [intervals.Task("gaussian", "poisson-0.5", 500, 5, 30, "zcdp:0.5", 860000 + seed) for seed in range(8)]

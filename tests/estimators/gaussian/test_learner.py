@@ -146,6 +146,7 @@ def test_rows_with_missing_cells_are_counted_and_left_out():
     assert estimate.converged
 
 
+@pytest.mark.slow
 def test_a_gaussian_is_not_flagged_for_the_rounds_own_noise():
     """In low dimension the rounds leave records less standard than the release could tell; that harms nothing."""
     for seed in range(25):
@@ -155,6 +156,7 @@ def test_a_gaussian_is_not_flagged_for_the_rounds_own_noise():
         assert np.linalg.norm(estimate.covariance - np.eye(2)) < 0.3
 
 
+@pytest.mark.slow
 def test_standard_errors_cover():
     """Between 92% and 98% of entries lie within 1.96 standard errors: 40 runs at (5, 1000), 2 s."""
     inside = {"mean": [], "covariance": []}
@@ -169,6 +171,7 @@ def test_standard_errors_cover():
     assert 0.91 < np.mean(inside["covariance"]) < 0.99
 
 
+@pytest.mark.slow
 def test_the_privacy_part_of_the_errors_is_the_noise():
     """Same rows, other noise: the spread of the estimates is what the privacy part says. 40 runs, 2 s."""
     drawn = world(Setting(1000, 3), 5)
@@ -179,7 +182,7 @@ def test_the_privacy_part_of_the_errors_is_the_noise():
         assert 0.8 < np.sqrt(np.mean(spread**2) / np.mean(told**2)) < 1.4
 
 
-@pytest.mark.parametrize(("n", "d"), [(1000, 5), (10_000, 5)])
+@pytest.mark.parametrize(("n", "d"), [(1000, 5), pytest.param(10_000, 5, marks=pytest.mark.slow)])
 def test_the_error_is_predicted_before_a_row_is_read(n, d):
     """Within 20% of the root mean square of 30 runs, both parts; 2 s."""
     told = predicted_errors(learner_plan(Purse(HALF.cap.main, "zcdp"), n, d), n, d)

@@ -185,6 +185,7 @@ def test_what_clipping_removes_is_that_of_rows_that_thin_out():
     assert (found[:-1] < exact[:-1]).all()
 
 
+@pytest.mark.slow
 def test_noise_that_adds_up_over_bins_does_not_move_the_end_of_the_core():
     """Five hundred rows of which 470 lie within the first twelve bins: in no draw does the core end far beyond them."""
     n, d, sd = 500.0, 5, 6.3
@@ -278,6 +279,7 @@ def test_the_health_table_reaches_its_targets(unit, columns, budget, target):
         assert found["moments"] == 20
 
 
+@pytest.mark.slow
 def test_what_lies_beyond_the_last_shell_moves_a_mean_as_rows_so_far_out_do():
     """Prices in one column: what is expected beyond was taken for as many rows as if they lay in the nearest shells."""
     off, told = [], []
@@ -291,6 +293,7 @@ def test_what_lies_beyond_the_last_shell_moves_a_mean_as_rows_so_far_out_do():
     assert np.median(told) < 1.6
 
 
+@pytest.mark.slow
 def test_variances_without_a_fourth_moment_are_covered():
     """t of three degrees of freedom: rows that most tables lack were in no error, and .85 of intervals held.
 

@@ -237,6 +237,7 @@ def test_rows_beyond_the_last_edge_are_feared_before_they_count():
     assert not read_tail(shells(rows / 2), before(0.5), True, N).boundless
 
 
+@pytest.mark.slow
 def test_the_tail_of_a_single_long_column_goes_on_as_by_itself():
     """Lengths fall steeply where those of the others end, as its tail was then taken to: four of these ten held."""
     held = 0

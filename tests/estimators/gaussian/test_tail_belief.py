@@ -211,6 +211,7 @@ def test_a_column_that_is_doubted_is_no_cause_for_alarm(law, seed):
     assert not intervals.measured(intervals.Task("gaussian", law, 500, 5, 30, "zcdp:0.5", seed))["flagged"]
 
 
+@pytest.mark.slow
 def test_intervals_of_few_rows_hold_the_variance_of_a_t():
     """(5 columns, 500 rows), t with five degrees: 4 in 5 of 60 intervals hold it; as a Gaussian's, half of them did."""
     generator, held = np.random.default_rng(6), []
@@ -259,6 +260,7 @@ def test_few_private_rows_are_not_asked_for_unlike_tails():
     assert not cut(histogram(sd=1.0), LINE, N, RHO, True, unlike).gaussian
 
 
+@pytest.mark.slow
 def test_one_long_column_that_hardly_shows_widens_intervals():
     """A t among five columns: 9 of 12 intervals hold its variance; 4 did while laws were alike in all columns."""
     generator, held = np.random.default_rng(645), []
@@ -300,6 +302,7 @@ def test_laws_are_looked_at_once_for_each_clip_radius_that_is_tried(monkeypatch)
     assert len(looked) == 16 * len(tail_laws(3))
 
 
+@pytest.mark.slow
 def test_twenty_gaussian_columns_have_intervals_of_their_own_width():
     """Each may be long by prior weight alone: intervals of one table in three were two to seven times as wide."""
     widths = []

@@ -48,6 +48,7 @@ def errors(n, d, runs, m=1):
 # --- how good it is ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_small_table_reaches_its_ratio():
     """d 50, n 200, where public data matters most: at most 1.55 times the non-private error (100 trials, 1 s)."""
     row = mean_row("50-200", "zcdp:0.5", 100, "two-step")
@@ -74,7 +75,10 @@ def test_system_noise_is_as_good_as_simulated_noise():
     assert real["ratio"] == pytest.approx(row["ratio"], abs=0.045)
 
 
-@pytest.mark.parametrize(("n", "d", "m"), [(200, 10, 1), (1000, 3, 1), (100, 20, 50)])
+@pytest.mark.parametrize(
+    ("n", "d", "m"),
+    [pytest.param(200, 10, 1, marks=pytest.mark.slow), (1000, 3, 1), pytest.param(100, 20, 50, marks=pytest.mark.slow)],
+)
 def test_predicted_and_told_errors_are_those_measured(n, d, m):
     """The plan's root mean square error is within 15%, and 95% intervals cover 92% to 98% (100 trials each, 1 s)."""
     found, told = errors(n, d, 100, m)
@@ -91,6 +95,7 @@ def test_intervals_cover_over_many_trials(n, d, m):
     assert 0.935 <= np.mean(np.abs(found) <= 1.959964 * told) <= 0.965
 
 
+@pytest.mark.slow
 def test_the_privacy_part_of_the_error_is_that_of_the_noise():
     """The same rows under other noise: deviations are the told privacy errors (chi-square, 150 runs)."""
     public, private = rows(300, 10)
@@ -171,6 +176,7 @@ def test_public_rows_out_of_reach_are_flagged():
     assert any("further out than can be followed" in warning for warning in off.diagnostics["warnings"])
 
 
+@pytest.mark.slow
 def test_intervals_cover_rows_of_any_law_or_are_flagged():
     """Skewed, long-tailed, whole-number and contaminated columns: coverage of 85% to be expected at 20 draws each."""
     laws = {
@@ -224,6 +230,7 @@ def test_rows_nearer_to_each_other_than_the_public_ones_are_no_alarm(seed):
     assert not told.converged
 
 
+@pytest.mark.slow
 def test_public_rows_a_little_off_do_no_harm():
     """A public mean three deviations off, known from 50 rows, would halve the error if it were right."""
     ours, best = [], []

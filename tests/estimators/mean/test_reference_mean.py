@@ -76,6 +76,7 @@ def test_coinpress_pays_its_authors_shares():
         assert np.array(costs) / 0.5 == pytest.approx(np.array(expected), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_coinpress_needs_many_rounds_for_a_wide_ball_and_few_with_a_public_row():
     """k = 1000: t = 2 is far off, t = 10 is not, and one public row makes t = 2 do; ours is better than all (1 s)."""
     ball = np.zeros(20), 1000 * math.sqrt(20)
@@ -125,6 +126,7 @@ def test_the_tail_bound_holds(d, beta):
     assert 0 < chi2.sf(tail_bound(d, beta) ** 2, d) <= beta
 
 
+@pytest.mark.slow
 def test_figure_1_is_drawn_with_all_its_curves(tmp_path):
     """Two sizes at four trials: every panel has every curve, ours lies between its neighbours at n = 100 (2 s)."""
     found = bench(4, tmp_path / "figure1.svg", sizes=(1000, 1500), small=(100, 150))

@@ -88,7 +88,7 @@ def test_a_model_that_should_be_better_is_not_given_up_for_noise(advantage, nois
     assert Preference(advantage, noise, expected).clear == clear
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_few_private_rows_are_not_given_up_for_fewer_public_ones(seed):
     """Of sound runs with 500 private rows and 60 public ones half returned the public model, flagged."""
     found = measured(Task("mixture", "gaussian", 500, 1, 60, "zcdp:0.5", 60_000 + seed))
@@ -120,6 +120,7 @@ def test_a_model_without_a_component_is_not_taken_for_odd_rows():
         assert not prefer(curator, Scaling((0.0,), (1.0,)), *models, n, ASK, 1.0).clear
 
 
+@pytest.mark.slow
 def test_a_table_with_odd_rows_gets_its_own_model():
     """Of 100,000 rows with one odd one in a hundred, runs released the model of sixty public rows."""
     found = measured(Task("mixture", "odd-1-wide-15", 100_000, 1, 60, "zcdp:0.5", 880_001))

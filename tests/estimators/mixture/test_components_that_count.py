@@ -93,6 +93,7 @@ def test_clipping_is_undone(d):
     assert covariance == pytest.approx(np.cov(z.T).reshape(d, d), abs=0.02)
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_rows_whose_clip_was_undone():
     """What is seen of a column tells what is not: the errors of both are a tenth larger than those of its own rows."""
     n, repeats, generator = 800, 150, np.random.default_rng(5)
@@ -126,7 +127,14 @@ def test_rows_are_those_of_counts():
     assert drawn.min() == 0.0
 
 
-@pytest.mark.parametrize(("d", "covariance_type"), [(1, "full"), (3, "full"), (3, "diag"), (3, "spherical")])
+@pytest.mark.parametrize(
+    ("d", "covariance_type"),
+    [
+        pytest.param(1, "full", marks=pytest.mark.slow),
+        (3, "full"),
+        *(pytest.param(3, kind, marks=pytest.mark.slow) for kind in ("diag", "spherical")),
+    ],
+)
 def test_a_mixture_of_counts_is_measured_and_fits(d, covariance_type):
     """Nothing is flagged, variances hold within intervals that are as wide as counts need."""
     private, own = counted(6000, d, 3)
@@ -187,6 +195,7 @@ def test_what_a_third_value_may_add_is_what_was_measured():
     assert two.hidden(scaling, more, quiet, far, 9.0)[0, 1] == pytest.approx(np.hypot(noise, 0.25 - 0.16))
 
 
+@pytest.mark.slow
 def test_many_rows_leave_no_room_for_a_third_value():
     """Sixty public rows may have missed one; variances of ten thousand would show it: intervals are those of rows."""
     generator = np.random.default_rng(5)
@@ -197,6 +206,7 @@ def test_many_rows_leave_no_room_for_a_third_value():
     assert (np.abs(np.array(estimate.covariances).ravel() - 0.21) < 3 * error).all()
 
 
+@pytest.mark.slow
 def test_counts_whose_third_value_no_public_row_has_are_measured():
     """One table of some three hundred has such rows: the private ones tell, nothing is flagged, variances hold."""
     private, public = counted(6000, 1, 3)[0], np.minimum(counted(60, 1, 4)[0] % APART, 0.5)

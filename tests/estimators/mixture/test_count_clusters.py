@@ -45,6 +45,7 @@ def test_other_rows_have_no_such_clusters(noise):
     assert count_clusters(rows, 3) is None
 
 
+@pytest.mark.slow
 def test_means_tell_variances_of_two_values():
     """All components are found, each variance is p(1 - p) steps squared, and intervals of both hold.
 

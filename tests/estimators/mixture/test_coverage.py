@@ -125,7 +125,7 @@ def lacking():
     return drawn((0.5, 0.5), 60, np.random.default_rng(7))
 
 
-@pytest.mark.parametrize("k", [3, None])
+@pytest.mark.parametrize("k", [3, pytest.param(None, marks=pytest.mark.slow)])
 def test_a_component_without_public_rows_is_found(lacking, k):
     """Whether or not the run knows k; it is told, and what was asked was charged."""
     estimate, curator = fitted(lacking, n_components=k)
@@ -140,12 +140,14 @@ def test_a_component_without_public_rows_is_found(lacking, k):
     assert estimate.provenance["n_public"] == 60
 
 
+@pytest.mark.slow
 def test_two_absent_components_are_told_apart():
     """Their rows are one cloud, whose covariance says that it is two."""
     estimate, _ = fitted(drawn((0.5, 0.5), 60, np.random.default_rng(7)), (0.3, 0.3, 0.2, 0.2))
     assert off(estimate, 4) < 0.5
 
 
+@pytest.mark.slow
 def test_nothing_is_added_where_nothing_is_missing():
     """One question is asked, the other's share is spent in the rounds, and there is no warning."""
     estimate, curator = fitted(drawn((0.4, 0.4, 0.2), 60, np.random.default_rng(3)))
@@ -157,6 +159,7 @@ def test_nothing_is_added_where_nothing_is_missing():
     assert 0.99 * Fraction(1, 2) < spent <= Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_rows_that_are_all_over_the_place_are_told_and_not_trusted(lacking):
     """A fifth of the private rows lies far out in every direction: no component, and the release says so."""
     generator = np.random.default_rng(5)
@@ -169,6 +172,7 @@ def test_rows_that_are_all_over_the_place_are_told_and_not_trusted(lacking):
     assert any("form no component" in text for text in estimate.diagnostics["warnings"])
 
 
+@pytest.mark.slow
 def test_a_model_that_explains_uncovered_rows_is_not_flagged():
     """Public rows are half as wide as private ones: much is uncovered, the rounds find it all, and counts show that."""
     labels, generator = np.arange(60) % 3, np.random.default_rng(2)
@@ -179,6 +183,7 @@ def test_a_model_that_explains_uncovered_rows_is_not_flagged():
     assert estimate.converged
 
 
+@pytest.mark.slow
 def test_public_rows_that_stand_for_nothing_are_left_out():
     """Three of 63 public rows far from everything: the result is that without them, and it is told."""
     generator = np.random.default_rng(11)

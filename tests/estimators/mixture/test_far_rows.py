@@ -91,6 +91,7 @@ def test_a_column_with_more_rows_far_out_than_any_tail_has_is_crowded():
     assert found([16, most + 80, 16, 10, 20, 16]).beyond_laws(()) == ()
 
 
+@pytest.mark.slow
 def test_a_second_group_in_one_of_many_columns_flags_the_run():
     """A twentieth of the rows of each component, six sds off: lengths do not show it, and most runs said nothing."""
     generator = np.random.default_rng(3)
@@ -147,7 +148,7 @@ def test_the_question_is_asked_where_it_may_tell_something(n, d, k, kind, covari
         assert float(plan.far.price) == pytest.approx(0.02, rel=0.01)
 
 
-@pytest.mark.parametrize(("d", "asked"), [(31, True), (32, False)])
+@pytest.mark.parametrize(("d", "asked"), [(31, True), pytest.param(32, False, marks=pytest.mark.slow)])
 def test_a_run_that_looks_for_k_asks_what_it_set_aside_whatever_it_finds(d, asked):
     """There may be eight components, of up to 250 columns together. Three are found, whose plan would have had room."""
     generator = np.random.default_rng(5)

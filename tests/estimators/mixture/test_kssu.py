@@ -46,6 +46,7 @@ def test_components_that_lie_apart_are_found(budget, kind):
     assert found.public == {}
 
 
+@pytest.mark.slow
 def test_components_within_each_others_reach_are_found_by_recursion():
     """A tight pair beside wide ones: the second level looks at the pair alone."""
     means = [[0, 0], [8, 0], [400, 300], [400, -300]]

@@ -121,6 +121,7 @@ def test_rows_that_lack_values_are_no_misfit():
     assert score["nats_per_row"] == pytest.approx(alone["nats_per_row"], abs=2 * alone["noise"])
 
 
+@pytest.mark.slow
 def test_of_persons_rows_that_lack_values_the_share_is_said():
     """The number of rows was released of whole ones; what persons count for tells what is missing."""
     generator = np.random.default_rng(6)
@@ -199,6 +200,7 @@ def test_rounded_rows_fit_a_model_that_was_fitted_to_them():
     assert not fit_of(rows, one, (0.1,)).fits  # without what the public rows tell of steps
 
 
+@pytest.mark.slow
 def test_quotients_of_whole_numbers_fit():
     """Values that differ in the last digit hid the step, and every such run was flagged."""
     found = measured(Task("mixture", "whole-numbers", 5000, 5, 60, "zcdp:0.5", 50000))
