@@ -16,7 +16,9 @@ _EXTRAS = {
     "pydantic": ("pydantic", "prefect"),
     "pyiceberg": ("pyiceberg", "lake"),
     "ruamel": ("ruamel.yaml", "prefect"),
+    "starlette": ("Starlette", "web"),
     "statsmodels": ("statsmodels", "demo"),
+    "uvicorn": ("uvicorn", "web"),
 }
 """For modules of optional libraries: the library, and the extra that installs it."""
 

@@ -38,6 +38,7 @@ _COMMANDS = {
     "serve": ("pubpriv.cli.operate:serve", "Run server, worker and examples on this machine."),
     "backfill": ("pubpriv.cli.operate:backfill", "Run the periods that a schedule missed."),
     "fit": ("pubpriv.cli.fit:app", "Estimate from a private table, and write a model."),
+    "open": ("pubpriv.cli.open:open_", "Plan, release and read in a browser of this machine."),
     "plan": ("pubpriv.cli.plan:app", "Predict the price and the error of an estimate."),
     "budget": ("pubpriv.cli.budget:app", "Set, show and explain budgets of datasets."),
     "ledger": ("pubpriv.cli.ledger:app", "Verify, export or restore the ledger."),

@@ -26,13 +26,18 @@ _GRACE_SECONDS = 5
 
 
 def start(
-    module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path, pass_fds: Sequence[int] = ()
+    module: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    pass_fds: Sequence[int] = (),
+    folder: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Run `python -m MODULE ARGUMENT ...` in a process that ends with this one.
 
-    Its current folder is the log's folder, but it imports nothing from there: `-P` and PYTHONSAFEPATH keep the current
-    folder off its search path, and off that of its own child processes. (Isolated mode, `-I`, would also drop
-    PYTHONPATH, in which operators may have the drivers of their object stores.)
+    It imports nothing from its current folder: `-P` and PYTHONSAFEPATH keep that folder off its search path, and off
+    that of its own child processes. (Isolated mode, `-I`, would also drop PYTHONPATH, in which operators may have the
+    drivers of their object stores.)
 
     Args:
         module: module to run.
@@ -40,6 +45,7 @@ def start(
         environment: environment of the process; relative entries of PYTHONPATH are left out.
         log: file to which its output is appended.
         pass_fds: descriptors that stay open in the process.
+        folder: its current folder; None: the log's.
     """
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -48,7 +54,7 @@ def start(
             stdout=output,
             stderr=output,
             env=_python_environment(environment),
-            cwd=log.parent,
+            cwd=folder or log.parent,
             pass_fds=pass_fds,
             start_new_session=True,  # Ctrl-C goes to the parent, which ends its children in order
         )

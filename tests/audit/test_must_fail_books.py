@@ -28,6 +28,7 @@ def entries_changed(monkeypatch, change):
     monkeypatch.setattr(Opening, "entries", lambda self: [*change(right(self))])
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_nothing_is_found_without_a_bug(monkeypatch):
     """All findings of a fast audit."""
     assert broken(monkeypatch, *KINDS) == {}

@@ -59,6 +59,7 @@ def replayed():
     return {finding.mechanism.partition(": ")[2]: finding.detail for finding in found if not finding.holds}
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_nothing_is_caught_where_nothing_is_broken():
     """The checks used below, on the product as it is."""
     for name in ("Counts over a partition", "LiftedGram, second moment alone"):

@@ -20,6 +20,7 @@ def broken(monkeypatch, *kinds):
     return {f.mechanism.partition(":")[0]: f.detail for f in _lines.findings(True, 0) if not f.holds}
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_nothing_is_found_without_a_bug(monkeypatch):
     """All findings of a fast audit."""
     assert broken(monkeypatch, *KINDS) == {}

@@ -31,6 +31,7 @@ def moved(name):
     return _periods._moved(example.mechanism, example.question, example.attainable, 2, 0)
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_nothing_is_found_without_a_bug():
     """Which rows count, every question, what is enforced, and a driver."""
     assert [finding.detail for finding in _periods.findings(True, 0) if not finding.holds] == []

@@ -51,6 +51,7 @@ def wrong(monkeypatch):
     return install
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_nothing_is_found_without_a_bug():
     """All findings of a fast audit: the law of one coordinate, of three and where it is rounded are among them."""
     found = list(_radial.findings(True, 0))

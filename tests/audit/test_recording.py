@@ -63,6 +63,7 @@ def found(audited):
     return audited[0]
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_the_drivers_hold(found):
     """Three findings for each driver, one from a ledger for each estimator, and no violation."""
     known = recording.drivers(0)
@@ -97,6 +98,7 @@ def test_a_new_estimator_is_audited_without_an_edit(monkeypatch):
     assert not any(broken.values())
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_neighbours_come_near_what_was_charged(found):
     """A measure that never sees a neighbour move would hold too."""
     measured = [finding for finding in found if finding.claimed is not None]
@@ -113,6 +115,7 @@ def test_a_fast_audit_repeats_each_estimator_once():
     assert {driver.budget.kind for driver in chosen} == {driver.budget.kind for driver in known}
 
 
+@pytest.mark.slow  # `pubpriv audit --fast`, which CI runs, looks at the same
 def test_both_regimes_are_driven(audited):
     """The default driver takes the route that its name says, and its private model is the one returned."""
     mixtures = [driver for driver in recording.drivers(0) if driver.estimator == "mixture"]

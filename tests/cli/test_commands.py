@@ -279,7 +279,7 @@ COMMANDS = [
     "bench bounds",
     "bench fleet", "bench fleet history", "bench fleet year", "bench fleet deploy", "bench fleet at-once",
     "bench fleet dask",
-    "demo", "doctor", "init", "show", "status",
+    "demo", "doctor", "init", "open", "show", "status",
     "report", "explain", "compare", "regress", "pca", "sample", "deploy", "serve", "backfill",
 ]  # fmt: skip
 
