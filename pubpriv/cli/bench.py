@@ -30,6 +30,7 @@ _PARTS = {
     "scales": "runs that find components of several scales, rho 0.5",
     "ppe": "the private populous estimator, in simulation, without public rows",
     "kssu": "runs without public rows that find all components, rho 0.5",
+    "overlap": "three components that share rows: errors over those of EM on the same rows, and intervals that hold",
 }
 _COLUMNS = {
     "grid": (
@@ -70,12 +71,16 @@ _COLUMNS = {
     "ppe": ("d", "k", "budget", "n", "runs", "answered", "h_index", "mean", "covariance", "weight", "theorem_n"),
 }
 _COLUMNS["kssu"] = ("d", "k", "apart", "n", "nested", "runs", "success", "bound", "mean", "covariance", "silent", "met")
+_COLUMNS["overlap"] = (
+    *("shape", "d", "apart", "runs", "weights_ratio", "means_ratio", "covariances_ratio"),
+    *("weights_covered", "means_covered", "covariances_covered", "doubtful", "met"),
+)
 _COLUMNS["dp"] = _COLUMNS["grid"]
 _MODULES = {"unknown-k": "unknown_k", "ppe": "populous"}
 """Modules of `benchmarks` whose names differ from those of their parts."""
 
 _RUNS = {"real": 5, "ladder": 5, "ppe": 4, "bks": 10, "setting": 10} | dict.fromkeys(
-    ("coverage", "dp", "grid", "kssu", "missing", "scales", "unknown-k"), 20
+    ("coverage", "dp", "grid", "kssu", "missing", "overlap", "scales", "unknown-k"), 20
 )
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
