@@ -35,6 +35,7 @@ class Finding:
         quantities: quantities that it is about: `mean`, `covariance`, `weight`; empty: all.
         remedy: what would help, a clause; empty if nothing is known to.
         ranks: of the quantiles that it is about; empty: all.
+        components: numbers of the components that it is about; empty: all, and numbers of no component.
     """
 
     code: str
@@ -45,12 +46,15 @@ class Finding:
     quantities: tuple[str, ...] = ()
     remedy: str = ""
     ranks: tuple[float, ...] = ()
+    components: tuple[int, ...] = ()
 
     def concerns(self, number: Number) -> bool:
         """Tell whether it is about a number; a covariance is one of both its columns."""
         if self.quantities and number.quantity not in self.quantities:
             return False
         if self.ranks and number.rank not in self.ranks:
+            return False
+        if self.components and number.component not in self.components:
             return False
         return not self.columns or number.column in self.columns or number.other_column in self.columns
 
@@ -70,6 +74,7 @@ class Finding:
             "figures": dict(self.figures),
             "remedy": self.remedy,
             **({"ranks": list(self.ranks)} if self.ranks else {}),
+            **({"components": list(self.components)} if self.components else {}),
         }
 
     @classmethod
@@ -84,7 +89,8 @@ class Finding:
             raise ValueError("a finding is doubtful or a note, and its figures are finite")
         columns, quantities = (tuple(map(str, data[name])) for name in ("columns", "quantities"))
         texts, ranks = (str(data["text"]), str(data["remedy"])), tuple(map(float, data.get("ranks", ())))
-        return cls(str(data["code"]), columns, str(data["severity"]), texts[0], figures, quantities, texts[1], ranks)
+        what = str(data["code"]), columns, str(data["severity"]), texts[0], figures, quantities, texts[1], ranks
+        return cls(*what, tuple(map(int, data.get("components", ()))))
 
 
 def doubts(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -88,6 +88,16 @@ def test_findings_and_states_stand_in_the_file(tmp_path):
     assert states(again) == states(estimate)
 
 
+def test_a_finding_about_one_component_leaves_the_others_good(tmp_path):
+    moved = Finding("last-round", (), DOUBTFUL, "component 2 moved", components=(2,))
+    estimate = doubted(mixture_release(), moved)
+    estimate.save(tmp_path / "model.json")
+    again = pp.load(tmp_path / "model.json")
+    assert again.findings == (moved,)
+    assert {number.component for number in again.numbers() if number.state == State.DOUBTFUL} == {2}
+    assert {number.component for number in again.numbers() if number.state != State.DOUBTFUL} == {1, 3}
+
+
 @pytest.mark.parametrize(
     "change",
     [

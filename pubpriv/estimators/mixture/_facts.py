@@ -17,7 +17,7 @@ from pubpriv.estimators.mixture._scene import Scene
 from pubpriv.estimators.mixture._shapes import Shape
 from pubpriv.estimators.mixture._supercluster import Groups, Regime, advice
 from pubpriv.estimators.mixture._unknown import Placement
-from pubpriv.estimators.mixture._verdict import LOUD, Verdict
+from pubpriv.estimators.mixture._verdict import LOUD, Doubt, Verdict
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 
 _EXPECTED = (
@@ -33,7 +33,7 @@ def verdict_of(last: Round, kind: str, plan: MixturePlan, climbed: Climbed | Non
     if climbed is not None:
         asks = (*plan.rounds[:-1], *climbed.rounds)
     found = Verdict.of(last, kind, asks, _EXPECTED.format(plan.noise) if plan.loud else LOUD)
-    return found if climbed is None else replace(found, warnings=(*climbed.warnings, *found.warnings))
+    return found if climbed is None else replace(found, doubts=(*map(Doubt, climbed.warnings), *found.doubts))
 
 
 def diagnostics(

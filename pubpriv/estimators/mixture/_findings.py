@@ -5,11 +5,13 @@ mixture all the same. Numbers are doubtful where components are not where rows a
 where the last round could not tell.
 """
 
+from dataclasses import replace
+
 from pubpriv.estimators._whole_rows import of_persons
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._coverage import Coverage
 from pubpriv.estimators.mixture._misfit import Fit
-from pubpriv.estimators.mixture._verdict import Verdict
+from pubpriv.estimators.mixture._verdict import Doubt, Verdict
 from pubpriv.ledger.unit import Size
 from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
 
@@ -54,14 +56,17 @@ def findings_of(
     if not measured:
         text = "the private records support no better model than that of the public rows, which is released"
         found.append(_doubt("public-model", text, "more private rows, or a larger budget"))
-    found += [_doubt("last-round", *_split(text)) for text in verdict.warnings]
+    found += [_of_last_round(doubt, measured) for doubt in verdict.doubts]
     return *found, *of_persons(size)
 
 
-def _split(warning: str) -> tuple[str, str]:
-    """Split a warning of a round into what is wrong and what would help, which is its last sentence if it has two."""
-    text, _, remedy = warning.partition(". Give ")
-    return text, f"give {remedy}" if remedy else "more rows, a larger budget, or fewer components"
+def _of_last_round(doubt: Doubt, measured: bool) -> Finding:
+    """Make a finding of a doubt, whose last sentence, if it has two, says what would help."""
+    text, _, remedy = doubt.text.partition(". Give ")
+    found = _doubt(
+        "last-round", text, f"give {remedy}" if remedy else "more rows, a larger budget, or fewer components"
+    )
+    return replace(found, components=doubt.components, quantities=doubt.quantities) if measured else found
 
 
 def _misfit(fit: Fit) -> Finding:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture.rounds import UNTRUSTED
@@ -36,28 +38,57 @@ _SHARED = (
 )
 
 _MOVING = (
-    "the last round still moved a component far, and one more might do so again: means and covariances may be off by "
-    "more than their intervals say. Give more public rows, or more of the budget"
+    "the last round still moved {} far, and one more might do so again: means and covariances may be off by more than "
+    "their intervals say. Give more public rows, or more of the budget"
 )
 
-_EMPTY = "a component holds so few private rows that the noise may hide them all: ask for fewer components"
+_EMPTY = "the noise may hide all rows of {}, so few are they: ask for fewer components"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What is wrong with a last round.
+
+    Attributes:
+        text: a warning.
+        components: numbers of the components that it is about, by decreasing weight from 1; (): all.
+        quantities: that it is about; (): all.
+    """
+
+    text: str
+    components: tuple[int, ...] = ()
+    quantities: tuple[str, ...] = ()
+
+    @classmethod
+    def named(cls, text: str, components: tuple[int, ...]) -> "Doubt":
+        """Make a doubt about components, which the text names."""
+        names = " and ".join(map(str, components))
+        return cls(text.format(f"component{'s' if len(components) > 1 else ''} {names}"), components)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Warnings about a last round, and the spectral noise in each whitened covariance."""
+    """Doubts about a last round, and the spectral noise in each whitened covariance."""
 
     noise: tuple[float, ...]
-    warnings: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The doubts in words."""
+        return tuple(doubt.text for doubt in self.doubts)
 
     @property
     def sound(self) -> bool:
-        """Whether there are no warnings."""
-        return not self.warnings
+        """Whether there are no doubts."""
+        return not self.doubts
 
     @classmethod
     def of(cls, last: Round, kind: str, asks: tuple[Ask, ...], loud: str = LOUD) -> "Verdict":
         """Judge a last round.
+
+        A component that the round did not move far is where it was measured, whatever became of the others: a doubt
+        is about the components that give rise to it.
 
         Args:
             last: the last round.
@@ -68,9 +99,16 @@ class Verdict:
         """
         noise = last.noise(kind)
         louder = math.sqrt(asks[-1].rho / asks[-2].rho) if len(asks) > 1 else math.inf
-        moving = _moving(last, last.moved, [own * louder for own in noise], _MOVED)
-        wrong = {loud: max(noise) > UNTRUSTED, _SHARED: not last.settled, _MOVING: moving, _EMPTY: not last.held}
-        return cls(noise, tuple(text for text, is_so in wrong.items() if is_so))
+        # all rows are those of a single component: if it was taken for wider, it still clipped none and took none
+        far = last.moved if len(noise) > 1 else last.grown
+        still = _moving(last, far, [own * louder for own in noise], _MOVED)
+        doubts = (
+            Doubt(loud, _numbers(last, [own > UNTRUSTED for own in noise]), ("covariance",)),
+            Doubt.named(_MOVING, _numbers(last, still)),
+            Doubt.named(_EMPTY, _numbers(last, [not held for held in last.hold])),
+        )
+        shared = () if last.settled else (Doubt(_SHARED),)
+        return cls(noise, (*shared, *(doubt for doubt in doubts if doubt.components)))
 
 
 def on_its_way(before: Round, kind: str) -> bool:
@@ -85,13 +123,19 @@ def on_its_way(before: Round, kind: str) -> bool:
         moved if own * math.exp(moved) > _LEFT else grown
         for moved, grown, own in zip(before.moved, before.grown, noise, strict=True)
     ]
-    return _moving(before, far, noise, _ONE_MORE * _reach(before))
+    return any(_moving(before, far, noise, _ONE_MORE * _reach(before)))
 
 
-def _moving(found: Round, moved: Sequence[float], noise: Sequence[float], limit: float) -> bool:
-    """Decide whether a round moved a component further than the spectral noise of each component explains."""
+def _moving(found: Round, moved: Sequence[float], noise: Sequence[float], limit: float) -> list[bool]:
+    """Decide of each component whether a round moved it further than its spectral noise explains."""
     anyhow = _ANYHOW * _reach(found)
-    return any(far > (limit if own < _QUIET else anyhow) for far, own in zip(moved, noise, strict=True))
+    return [far > (limit if own < _QUIET else anyhow) for far, own in zip(moved, noise, strict=True)]
+
+
+def _numbers(found: Round, which: Sequence[bool]) -> tuple[int, ...]:
+    """Give the numbers of these components in a release, which has them by decreasing weight."""
+    order = np.argsort(-np.array(found.mixture.weights), kind="stable")
+    return tuple(number for number, place in enumerate(order, start=1) if which[place])
 
 
 def _reach(found: Round) -> float:

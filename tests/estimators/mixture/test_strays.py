@@ -10,7 +10,7 @@ import pubpriv as pp
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture._components import estimate_components
+from pubpriv.estimators.mixture._components import Round, estimate_components
 from pubpriv.estimators.mixture._plan import Blanks
 from pubpriv.estimators.mixture._strays import SortedDraw, Sorting, overlapping
 from pubpriv.estimators.mixture._verdict import Verdict, on_its_way
@@ -133,6 +133,29 @@ def test_a_round_that_changes_its_start_is_not_the_last(spread, sound):
     assert Verdict.of(found, "full", (louder[0], ASK)).sound is sound
     assert Verdict.of(found, "full", (louder[1], ASK)).sound
     assert Verdict.of(found, "full", (ASK,)).sound
+
+
+def one_sided(moved, counts=(9_000.0, 11_000.0)):
+    """A last round that moved components this far, as log variances that became smaller."""
+    k = len(moved)
+    mixture = Mixture.of(np.array(counts) / sum(counts), np.eye(k, D), [np.eye(D)] * k)
+    return Round(mixture, counts, 1.0, 1.0, 1.0, mixture, sum(counts), moved=moved, grown=(0.0,) * k)
+
+
+def test_only_the_component_that_moved_is_doubted():
+    """Components are numbered by decreasing weight, so the first one here is the second of the release."""
+    asks = Ask("before", 1, 1), ASK
+    (doubt,) = Verdict.of(one_sided((3.0, 0.1)), "full", asks).doubts
+    assert doubt.components == (2,)
+    assert "component 2 far" in doubt.text
+
+
+def test_a_single_component_that_was_taken_for_wider_is_not_doubted():
+    """All rows are its own, and it clipped none of them."""
+    asks = Ask("before", 1, 1), ASK
+    last = one_sided((3.0,), (20_000.0,))
+    assert Verdict.of(last, "full", asks).sound
+    assert not Verdict.of(replace(last, grown=(3.0,)), "full", asks).sound
 
 
 @pytest.mark.parametrize(("spread", "loud", "again"), [(0.25, False, True), (4.0, False, False), (4.0, True, True)])
