@@ -332,8 +332,7 @@ def _settled(reader: _Reader, seen: _RoundAnswer, scaling: Scaling, kind: str, l
         found = _unstrayed(read, seen, scaling, sorting, found, laws)
         known = Information.of(SortedDraw.of(sorting, found.mixture), kind) if laws is None else None
         if known is not None:
-            change = found.change if known.tells else _NEVER
-            found = replace(found, change=change, overlap=seen.overlap(known, frames, found))
+            found = replace(found, overlap=seen.overlap(known, frames, found))
     moved, grown = _moved(frames, found.mixture)
     return replace(found, moved=moved, grown=grown, outside=odd)
 

@@ -111,9 +111,10 @@ class Information:
         return cls(totals, slopes, known, spread, off.T @ off)
 
     @property
-    def tells(self) -> bool:
-        """Tell whether rows determine all numbers: J has no singular value that is next to zero."""
-        return bool(np.linalg.svd(self.slopes, compute_uv=False)[-1] > _NOTHING)
+    def back(self) -> np.ndarray:
+        """J^-1, which leads back from totals of rows in shares to those of known components; see `_NOTHING`."""
+        left, values, right = np.linalg.svd(self.slopes)
+        return np.asarray((right.T / np.maximum(values, _NOTHING)) @ left.T)
 
 
 @public_value
@@ -158,7 +159,7 @@ class Overlap:
             noise: sds of a count, of a sum, and of a diagonal second moment (spherical: of a squared length).
         """
         totals, k, n = information.totals, len(counts), float(counts.sum())
-        back = np.linalg.inv(information.slopes) if information.tells else np.eye(len(information.slopes))
+        back = information.back
         own = np.concatenate([np.full(size, sd) for size, sd in zip((1, totals.d), noise[:2], strict=True)])
         seconds = np.full(totals.size - 1 - totals.d, noise[2])
         if totals.kind == "full":
