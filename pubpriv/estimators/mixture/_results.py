@@ -13,7 +13,8 @@ F^(-1/2)), and k components:
 
 The variances use the fourth moments of Gaussian rows; if all columns are counts, errors of means and variances are
 those of clipped counts (see `_count_errors`). What remains unknown about components' tails, or about outliers among
-their rows, is a third part of the errors of means and covariances, `clipping` (see `_tails` and `_outside`). If columns
+their rows, is a third part of the errors of means and covariances, `clipping` (see `_tails` and `_outside`), as is what
+a floor may have added to a variance. If columns
 are counts and there are too few rows to determine their law, sampling errors of covariances are widened by
 `_LAW_UNKNOWN`.
 """
@@ -41,6 +42,10 @@ from pubpriv.released.law import Mixture
 
 _LAW_UNKNOWN = 1.2
 """Factor on errors of covariances of counts; other columns have laws of tails instead."""
+
+_NEAR_FLOOR = 1.5, 2.0
+"""Up to the first number of floors a variance may be due to the floor, which noise lifts further; from the second on it
+is not, as noise is a fraction of what it is measured from."""
 
 
 def released(
@@ -81,6 +86,9 @@ def released(
         errors = _of_shared_rows(last.overlap, errors, order)
     if last and last.outside is not None and last.outside.seen:
         errors["covariances"]["clipping"] = _among(last.outside, own, order)
+    if last and laws is None and "covariance_floor" in diagnostics:
+        floors = np.broadcast_to(np.array(diagnostics["covariance_floor"]), means.shape)[order]
+        errors["covariances"] = _of_floors(errors["covariances"], mixture, floors)
     if last and last.tails is not None:
         errors = _with_tails(last.tails, errors, own, order)
     elif last and fit is not None and fit.blunt:
@@ -195,6 +203,19 @@ def _among(outside: Outside, covariances: np.ndarray, order: np.ndarray) -> np.n
     """Compute the error (k, d, d) of covariances from outliers among the components' rows; all in `order`."""
     roots = np.sqrt(np.einsum("kii->ki", covariances))
     return np.asarray(np.array(outside.unsure)[order, None, None] * roots[:, :, None] * roots[:, None, :])
+
+
+def _of_floors(errors: dict[str, np.ndarray], mixture: Mixture, floors: np.ndarray) -> dict[str, np.ndarray]:
+    """Add what floors (k, d) may have added to variances, as `clipping`; all in the order of the mixture.
+
+    The variance of a component that stands on equal values is zero, and a floor keeps it above. So one that lies near
+    its floor may be any smaller number: it has the error of a uniform law from zero; see `_NEAR_FLOOR`.
+    """
+    variances, (near, clear) = np.einsum("kii->ki", mixture.arrays[2]), _NEAR_FLOOR
+    added = np.zeros_like(errors["sampling"])
+    held = np.clip((clear - variances / floors) / (clear - near), 0, 1)
+    np.einsum("kii->ki", added)[:] = variances / np.sqrt(3) * held
+    return {**errors, "clipping": np.hypot(errors.get("clipping", 0.0), added)} if added.any() else errors
 
 
 def _with_tails(tails: Tails, errors: dict[str, Any], covariances: np.ndarray, order: np.ndarray) -> dict[str, Any]:

@@ -43,6 +43,16 @@ def test_point_masses_yield_no_spike(how):
     assert estimate.log_density(np.r_[estimate.means, MASSES[how](private)]).max() < highest + 0.01
 
 
+def test_a_variance_at_its_floor_has_an_interval_down_to_zero():
+    """Private rows do not vary where public ones do: their variance is zero, and the floor keeps it above."""
+    generator = np.random.default_rng(1)
+    private, public = generator.normal(size=(1000, 2)), generator.normal(size=(40, 2))
+    private[:, 0] = 0.0
+    own, other = (number for number in fit(public, private, 1).numbers() if number.is_variance)
+    assert own.value > 0
+    assert own.interval[0] <= 0 < other.interval[0]
+
+
 def test_a_component_that_noise_drowns_keeps_its_size():
     """A twentieth of the rows at a budget that cannot see them: their covariance is the public one's, not a speck."""
     generator = np.random.default_rng(0)
