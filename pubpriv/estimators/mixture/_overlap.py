@@ -21,8 +21,9 @@ _MOST_NUMBERS = 400
 
 
 _NOTHING = 0.005
-"""Singular value of J below which rows say nothing of a combination of numbers: components cannot be told apart. Of two
-components in three columns it is .05 at 3 sds apart, and .003 at 2."""
+"""Least singular value of J: what rows say of a combination of numbers is taken for so much if it is less, which drawn
+rows do not tell from nothing. Then intervals are so wide that they hold whatever it is. Of two components in three
+columns it is .05 at 3 sds apart, and .003 at 2."""
 
 
 @dataclass(frozen=True)
