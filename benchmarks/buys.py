@@ -19,11 +19,11 @@ import pubpriv as pp
 from benchmarks import buys_figure
 from benchmarks.grid import WORKERS
 from benchmarks.kssu import BOUND, FOUND, Cell, law
+from benchmarks.papers.populous.driver import estimate_mixture_ppe
+from benchmarks.papers.populous.plan import make_plan, typical_closeness
 from benchmarks.record import recorded
 from benchmarks.synthetic import Truth, error
 from pubpriv.errors import InvalidInput, NoAnswer
-from pubpriv.estimators.populous.driver import estimate_mixture_ppe
-from pubpriv.estimators.populous.plan import make_plan, typical_closeness
 from pubpriv.released.report.spending import write_plot
 
 _BUDGET, _BLOCKS = "approx:1,1e-6", 400

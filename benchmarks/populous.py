@@ -7,8 +7,8 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_groups
+from benchmarks.papers.populous.driver import estimate_mixture_ppe
 from benchmarks.synthetic import Setting, Truth, draw, error
-from pubpriv.estimators.populous.driver import estimate_mixture_ppe
 from pubpriv.estimators.sample_sizes.populous import populous_mixture
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from pubpriv.estimators.populous._as_printed import _agreeing, populous, truncated_laplace
-from pubpriv.estimators.populous._blocks import Blocks
+from benchmarks.papers.populous._as_printed import _agreeing, populous, truncated_laplace
+from benchmarks.papers.populous._blocks import Blocks
 from pubpriv.estimators.sample_sizes.populous import mask_sizes, parts, populous_blocks
 from pubpriv.released.distances import dist_param
 from pubpriv.released.law import Mixture

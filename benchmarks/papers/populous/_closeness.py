@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.estimators.populous._blocks import Blocks
+from benchmarks.papers.populous._blocks import Blocks
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from benchmarks.papers.populous._agreement import h_index
+from benchmarks.papers.populous._as_printed import populous
+from benchmarks.papers.populous._blocks import Blocks, Learner, Learnt, expectation_maximisation, learn
+from benchmarks.papers.populous._closeness import agreeing, aligned
+from benchmarks.papers.populous._masks import masked
+from benchmarks.papers.populous._simulated import simulated_rows
+from benchmarks.papers.populous.plan import PopulousPlan, make_plan, typical_closeness
 from pubpriv.curator import Curator
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.populous._agreement import h_index
-from pubpriv.estimators.populous._as_printed import populous
-from pubpriv.estimators.populous._blocks import Blocks, Learner, Learnt, expectation_maximisation, learn
-from pubpriv.estimators.populous._closeness import agreeing, aligned
-from pubpriv.estimators.populous._masks import masked
-from pubpriv.estimators.populous._simulated import simulated_rows
-from pubpriv.estimators.populous.plan import PopulousPlan, make_plan, typical_closeness
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 from pubpriv.privacy.budgets import ApproximateDP
 

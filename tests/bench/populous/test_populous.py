@@ -11,14 +11,14 @@ import pytest
 from dp_accounting.rdp import compute_epsilon
 
 import pubpriv as pp
+from benchmarks.papers.populous._agreement import Weighting, h_index
+from benchmarks.papers.populous._blocks import Blocks, learn
+from benchmarks.papers.populous._closeness import Closeness, agreeing, aligned
+from benchmarks.papers.populous._masks import ORDERS, Masks, divergences, masked, row_divergence
+from benchmarks.papers.populous._simulated import simulated_rows
+from benchmarks.papers.populous.driver import _average, estimate_mixture_ppe
+from benchmarks.papers.populous.plan import epsilon_of, make_plan, typical_closeness
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.populous._agreement import Weighting, h_index
-from pubpriv.estimators.populous._blocks import Blocks, learn
-from pubpriv.estimators.populous._closeness import Closeness, agreeing, aligned
-from pubpriv.estimators.populous._masks import ORDERS, Masks, divergences, masked, row_divergence
-from pubpriv.estimators.populous._simulated import simulated_rows
-from pubpriv.estimators.populous.driver import _average, estimate_mixture_ppe
-from pubpriv.estimators.populous.plan import epsilon_of, make_plan, typical_closeness
 
 LOOSE = pp.ApproximateDP(4, 1e-6)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.estimators.populous._agreement import Weighting
-from pubpriv.estimators.populous._closeness import Closeness
-from pubpriv.estimators.populous._masks import ORDERS, Masks, divergences
+from benchmarks.papers.populous._agreement import Weighting
+from benchmarks.papers.populous._closeness import Closeness
+from benchmarks.papers.populous._masks import ORDERS, Masks, divergences
 
 _RAMPS = (0.06, 0.1, 0.14, 0.18, 0.22, 0.26, 0.3, 0.34)
 """Ramps that are tried, as shares of t."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.estimators.populous._blocks import Learnt
+from benchmarks.papers.populous._blocks import Learnt
 
 ORDERS = np.array([1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512])
 """Orders a of Renyi divergences."""

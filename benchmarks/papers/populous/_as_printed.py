@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.estimators.populous._blocks import Blocks, Learnt
-from pubpriv.estimators.populous._masks import Masks, masked
+from benchmarks.papers.populous._blocks import Blocks, Learnt
+from benchmarks.papers.populous._masks import Masks, masked
 from pubpriv.estimators.sample_sizes.populous import APPROXIMATION, mask_sizes, parts, truncation
 
 _PASSED, _MOST = 0.8, 0.6
