@@ -63,8 +63,7 @@ class Table:
         weakest: smallest eigenvalue of the covariance of w before it was floored.
         quiet: whether the noise is clearly smaller than the estimate.
         boundless: whether rows seem to lie beyond the last edge of all shells.
-        seldom: (d,) part of the clipping errors of variances that covers unlikely tails with large errors; nothing
-            reads it any more, but ledgers have it.
+        seldom: empty; ledgers of older versions have a part of the errors of clipping here.
         faint: coordinates of w whose variance noise drowns and whose scale is a guess: they keep the center.
         noise: law of the noise.
         further: (d,) what is expected beyond the last shell that counts, with its sd, as a part of each variance, where
@@ -84,7 +83,7 @@ class Table:
     weakest: float
     quiet: bool
     boundless: bool
-    seldom: tuple[float, ...]
+    seldom: tuple[float, ...] = ()
     further: tuple[float, ...] = ()
     faint: tuple[int, ...] = ()
     noise: NoiseLaw | None = None
@@ -198,12 +197,11 @@ def _read(known: Known, moments: ShellMoments) -> Table:
     whole_mean = core.mean + outside.mean
     spread = core.around + outside.second - np.outer(whole_mean - core.middle, whole_mean - core.middle)
     edge = math.sqrt((core_sds[1] ** 2 + outside.left) * 2 * d)  # what shrinking may have removed wrongly is no noise
-    last, seldom = outside.tail.last, np.zeros(d)
+    last = outside.tail.last
     faint: tuple[int, ...] = ()
     if core.measured is not None and core.pooled is not None and not last:
         tail = correction(where, d, all_rows=True)
         fitted = tail.applied(core.pooled)
-        seldom = tail.seldom * np.diag(np.array(fitted.covariance))
         noise = replace(core_noise(core.measured, core.pooled), stretch=tuple(np.sqrt(tail.factor).tolist()))
         public = known.preconditioner.m if known.preconditioner is not None else 0
         errors = tail.widened(standard_errors(core.measured, core.pooled, public), fitted)
@@ -224,8 +222,7 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         long = np.diag(_of_long_columns(where, outside, n) * np.diag(np.array(fitted.covariance)))
         errors["covariance"]["clipping"] = np.hypot(errors["covariance"]["clipping"], long)
         if core.tail is not None:
-            around = colour @ core.around @ colour.T
-            errors, seldom = core.tail.added(errors, around), core.tail.seldom * np.diag(around)
+            errors = core.tail.added(errors, colour @ core.around @ colour.T)
         noise = _noise_of_shells(frame, core_sds, outside)
     check_held(fitted, *errors["mean"].values(), *errors["covariance"].values())
     noise = replace(noise, lost=row_tuples(colour @ outside.lost @ colour.T))
@@ -245,7 +242,6 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
         quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
         boundless=outside.tail.boundless,
-        seldom=tuple(seldom.tolist()),
         further=tuple(further.tolist()),
         faint=faint,
         noise=noise,

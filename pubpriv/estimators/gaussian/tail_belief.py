@@ -45,9 +45,6 @@ _TOGETHER = 8
 """All columns together, but no more than so many: of twenty, prior weight alone would make each one long enough to
 widen its interval, and intervals of one Gaussian table in three were two to seven times too wide."""
 
-_AS_LIKELY, _PROBABLE = 0.5, 0.6745
-"""The median; and the probable error, at the median of the absolute value, for an sd of 1."""
-
 _RADII = 16
 """Number of clip radii that are tried."""
 
@@ -172,16 +169,6 @@ class _Factors:
         return self._doubted(self._spread)
 
     @property
-    def likely(self) -> np.ndarray:
-        """Sds (d,) for likely cases only: from the median distance or, if one column is probably long, from nearly all.
-
-        The median distance is divided by the probable error of a Gaussian with sd 1.
-        """
-        if float(self._own.sum()) > _AS_LIKELY:
-            return self._doubted(np.maximum(self._spread, _reached(self.off, self.chances, _DISBELIEVED) / _SDS))
-        return self._doubted(_reached(self.off, self.chances, _AS_LIKELY) / _PROBABLE)
-
-    @property
     def sd(self) -> np.ndarray:
         """Sds (d,) whose intervals cover nearly all of the posterior: for each column, and for whichever one is long.
 
@@ -239,14 +226,12 @@ class Correction:
     Attributes:
         factor: factor on the variances.
         sd: error of that factor from the unknown tail: intervals cover nearly all of the posterior.
-        seldom: part of `sd` that covers unlikely cases with large errors.
         excess: fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
         shift: error of a mean, in standard deviations: one sd.
     """
 
     factor: np.ndarray
     sd: np.ndarray
-    seldom: np.ndarray
     excess: np.ndarray
     shift: np.ndarray
 
@@ -270,11 +255,9 @@ class Correction:
             for law, scale in zip(laws, scales, strict=True)
         ]
         shifts = np.square([law.missed(d, radius, end) for law in columns])
-        sd = factors.sd
         return cls(
             factors.mean,
-            sd,
-            np.sqrt(np.maximum(sd**2 - factors.likely**2, 0.0)),
+            factors.sd,
             np.array([law.excess for law in laws]) @ weights + long @ [law.excess for law in columns],
             np.sqrt((np.square(missed) @ weights + long @ shifts) / factors.mean),
         )

@@ -92,18 +92,6 @@ def test_the_interval_of_a_long_column_holds_whichever_it_is(d):
     assert (off < 2 * found.sd).all()
 
 
-@pytest.mark.parametrize(("columns", "chance", "alarm"), [(1, 0.15, False), (1, 0.8, True), (5, 0.16, True)])
-def test_an_alarm_is_for_what_is_likely(columns, chance, alarm):
-    """A column that may be long has a wider interval, and is no cause for alarm; that one of five is long may be."""
-    d, at = 5, 4
-    weights, long = np.zeros(len(tail_laws(d))), np.zeros((d, len(long_columns(d))))
-    weights[0], long[:columns, at] = 1 - columns * chance, chance
-    found = Correction.of(weights, long, 2.4, 3.6, True)
-    likely = np.sqrt(found.sd**2 - found.seldom**2)[0]
-    assert found.sd[0] > 0.15
-    assert (likely > 0.6 * found.sd[0]) == alarm
-
-
 @pytest.mark.parametrize("d", [2, 20])
 def test_clipped_rows_with_one_long_column_are_made_up_for(d):
     """Rows drawn with one long column and clipped: what is debiased as a Gaussian's, times its factor, is 1."""
