@@ -10,13 +10,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Purse, percent
 
 FAR_OUT = 3.0
 """A column takes a row far out beyond this many standard deviations: Gaussian ones do one row in four hundred, one of t
 with five degrees of freedom four times as many, and the difference shows best about here beside noise."""
 
-_NOISE, _MOST, _LEAST = 0.002, Fraction(3, 100), Fraction(1, 1000)
+_NOISE, _MOST, _LEAST = 0.002, percent(3), Fraction(1, 1000)
 """Rows are counted with noise of this share of all, about a quarter of what a long column has more than others, for at
 most and at least these shares of the budget; ..."""
 

@@ -2,6 +2,10 @@
 
 import numpy as np
 
+SHELLS = 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99
+"""Shares of Gaussian rows within the edges of shells: finer ones would tell more of the middle, and have fewer rows
+beside the noise of each."""
+
 
 def length_quantile(d: int, share: float) -> float:
     """Give the quantile of |z| at `share`, for standard Gaussian rows z in R^d."""

@@ -8,6 +8,7 @@ question; see section 5 of `docs/privacy.md`.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -21,7 +22,12 @@ from pubpriv.errors import InvalidInput, NoAnswer
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
+from pubpriv.privacy.budgets import percent
 from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
+
+COUNT_SHARE, PURE_COUNT_SHARE = percent(1), Fraction(1, 1000)
+"""Share of the count of whole rows in the budget, and in a pure run, where small shares cost more (`PureDP.split`): 1%
+of epsilon. A larger one would take more from all that follows, a smaller one would not see a few missing rows."""
 
 _CLEARLY = 2.5
 """Two targets differ if their difference is this many of its sds: with less, one column in some twenty is named that

@@ -11,6 +11,9 @@ from pubpriv.data.questions.radial import GAUSSIAN, under_law
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import KINDS, Purse
 
+MOMENTS_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
+"""Shares of count, sum and second moments in a price, at which the sum has the noise that it has alone: the least."""
+
 
 @public_value
 @dataclass(frozen=True)

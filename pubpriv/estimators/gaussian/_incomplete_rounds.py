@@ -19,7 +19,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, Completed, CompletedGram, Counts, LiftedGram
-from pubpriv.estimators._whole_rows import count_question
+from pubpriv.estimators._whole_rows import COUNT_SHARE, count_question
 from pubpriv.estimators.asks import Ask, Blank
 from pubpriv.estimators.gaussian._information import Information, completed_clips
 from pubpriv.estimators.gaussian._learner import (
@@ -37,7 +37,6 @@ from pubpriv.estimators.gaussian._learner import (
 from pubpriv.estimators.gaussian._pattern_law import PatternLaw, patterns_question, some_cell_question
 from pubpriv.estimators.gaussian._plan import (
     CHECK_SHARE,
-    COUNT_SHARE,
     LearnerPlan,
     final_question,
     joint_question,
@@ -50,12 +49,12 @@ from pubpriv.estimators.gaussian._shells import gaussian_end, histogram_question
 from pubpriv.estimators.gaussian.clipping import median_norm_squared, unclip_variances
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Purse, percent
 
-_ROWS_SHARE = Fraction(1, 100)
+_ROWS_SHARE = percent(1)
 """Share of the count of rows that have some cell, by which all moments are divided: variances are off as it is."""
 
-_PATTERNS_SHARE = Fraction(2, 100)
+_PATTERNS_SHARE = percent(2)
 """Share of the law of patterns in the budget: errors in it cost speed, not correctness."""
 
 _STANDARD = 0.6

@@ -51,7 +51,7 @@ from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.ledger.unit import Size
 
-WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
+WIDENING = (1.3,) * 3 + (0.8,) * 4
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones have less noise."""
 
 _OFF = 0.125

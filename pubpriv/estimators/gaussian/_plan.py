@@ -26,15 +26,15 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators._far_out import far_share
 from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators._lattice import lattice
-from pubpriv.estimators._whole_rows import count_question
+from pubpriv.estimators._whole_rows import COUNT_SHARE, count_question
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian import _pure
 from pubpriv.estimators.gaussian._all_rows import shells_of_round
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian._shells import Cut, blank_cut, far_question, fourth_question, histogram_question
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import Budget, Purse, percent
 
-_ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
+_ROUND_SHARES = (percent(3),) * 6 + (percent(8),)
 """Largest shares of the rounds that bring the records to standard coordinates; the final release takes the rest."""
 
 _LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
@@ -61,23 +61,20 @@ by sampling, a covariance of ten columns is off by 4% in them. What few rows sho
 _SLOPE, _LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
-_HISTOGRAM_SHARES, _FOURTH_SHARE = (Fraction(5, 100), Fraction(20, 100)), Fraction(2, 100)
+_HISTOGRAM_SHARES, _FOURTH_SHARE = (percent(5), percent(20)), percent(2)
 """Least and largest share of the histogram of |w| in the budget, and the share of the fourth moments."""
 
 _TELLING = 0.0063
 """The histogram gets more than its least share if the noise of a bin exceeds this share of n d: few rows of few columns
 hardly distinguish one tail from another."""
 
-CHECK_SHARE = Fraction(2, 100)
+CHECK_SHARE = percent(2)
 """Share of the histogram in the budget if it only tests whether the rows are Gaussian."""
 
-COUNT_SHARE = Fraction(1, 100)
-"""Share of the count of whole rows in the budget."""
-
-_COUNTED = Fraction(5, 100)
+_COUNTED = percent(5)
 """Share of the counts of shells in the last release: they show outliers, which traces show only with few columns."""
 
-_SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
+_SCALE_SHARE, _SCALES_SHARE = percent(2), percent(10)
 """Share of the scale of one degenerate column in the budget, and the most for all of them together."""
 
 

@@ -9,10 +9,12 @@ exponential time; figures in `benchmarks.pure`.
 import math
 from fractions import Fraction
 
-_ROUNDS = (Fraction(10, 100), Fraction(12, 100), Fraction(13, 100))
+from pubpriv.privacy.budgets import percent
+
+_ROUNDS = (percent(10), percent(12), percent(13))
 """Largest parts of epsilon for the rounds; the final release takes what is left."""
 
-_FIRST = Fraction(10, 100)
+_FIRST = percent(10)
 """Part of each additional round before those: one if they take two thirds of that or less, three if a third or less. d
 + 1 public rows leave a lot to stretch, and a round stretches only by its part."""
 

@@ -9,8 +9,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Moments
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Shells
-from pubpriv.estimators.asks import Ask, Blank
-from pubpriv.privacy.budgets import KINDS, Budget, Purse
+from pubpriv.estimators.asks import MOMENTS_SHARES, Ask, Blank
+from pubpriv.privacy.budgets import KINDS, Budget, Purse, percent
 from pubpriv.privacy.units import UNIT
 
 METHOD = "groups"
@@ -18,9 +18,8 @@ METHOD = "groups"
 SHARE = Fraction(6, 10)
 """Share of a run's budget for its groups; the rest is for all rows together."""
 
-_GRAM_SHARES = Fraction(8, 100), Fraction(30, 100), Fraction(62, 100)
-_MOMENTS_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Shares of count, sum and second part. In `_MOMENTS_SHARES` the sum has the most that `Moments` allows."""
+_GRAM_SHARES = percent(8), percent(30), percent(62)
+"""Shares of count, sum and second moments in the price of `LiftedGram`."""
 
 _BEYOND = 2.0
 """Radius of the core minus sqrt(d): about one Gaussian row in sixty lies further out. A larger core has more noise in
@@ -47,7 +46,7 @@ def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> Lif
     where = shells, (frame,) * shells.n_regions, radii * by.n_regions
     if spreads:
         return LiftedGram.priced(*where, ask.price, _GRAM_SHARES)
-    return Moments.priced(*where, ask.price, _MOMENTS_SHARES)
+    return Moments.priced(*where, ask.price, MOMENTS_SHARES)
 
 
 def parts_of(budget: Budget) -> tuple[Budget, Budget]:

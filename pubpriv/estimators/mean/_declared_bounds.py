@@ -27,7 +27,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators._whole_rows import WholeRows, left_out, of_persons, whole_rows_of
-from pubpriv.estimators.asks import Ask, Plan, split_purse
+from pubpriv.estimators.asks import MOMENTS_SHARES, Ask, Plan, split_purse
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.mean._reference import MeanResult
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted
@@ -38,9 +38,6 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
 
 METHOD = "declared-bounds"
-
-_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Shares of number, sum and second moment in the price, at which the sum has the noise that it has alone."""
 
 _WIDER, _FEW = 1000.0, 30
 """Half a width of the bounds, in distances from the median to the furthest public row, from which the bounds are taken
@@ -230,7 +227,7 @@ def _loose(bounds: DeclaredBounds, public: PublicTable) -> tuple[Finding, ...]:
 def _question(frame: Frame, ask: Ask) -> LiftedGram:
     """Ask for number, sum and second moment of rows in the cube."""
     radius = math.sqrt(frame.dimension)
-    return LiftedGram.priced(Everything(), (frame,), (radius,), ask.price, _SHARES)
+    return LiftedGram.priced(Everything(), (frame,), (radius,), ask.price, MOMENTS_SHARES)
 
 
 def _noise(plan: Plan, n: float) -> float:

@@ -17,14 +17,11 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Shells
-from pubpriv.estimators._lengths import gaussian_shares, length_quantile
+from pubpriv.estimators._lengths import SHELLS, gaussian_shares, length_quantile
 from pubpriv.estimators._whole_rows import WholeRows, whole_rows
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mean._known_covariance import KnownCovariance
 from pubpriv.estimators.steps import step
-
-_INNER = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
-"""Shares of Gaussian rows within the inner edges."""
 
 _RATIO, _OUTER = 1.5, 14
 """Ratio of each outer edge to the one before, and number of outer edges: they reach 290 times the last inner edge."""
@@ -49,7 +46,7 @@ class Lengths:
     rows: int
     whole: float
 
-    outer = len(_INNER) + 1  # first shell that Gaussian rows hardly reach: beyond the first outer edge
+    outer = len(SHELLS) + 1  # first shell that Gaussian rows hardly reach: beyond the first outer edge
 
     @property
     def none(self) -> bool:
@@ -79,7 +76,7 @@ class Lengths:
 
 def edges(d: int, spread: float) -> tuple[float, ...]:
     """Give shell edges for rows around a centre that is off by `spread` standard deviations in each column."""
-    inner = np.array([length_quantile(d, share) for share in _INNER]) * math.sqrt(1 + spread**2)
+    inner = np.array([length_quantile(d, share) for share in SHELLS]) * math.sqrt(1 + spread**2)
     outer = inner[-1] * _RATIO ** np.arange(1, _OUTER + 1)
     return tuple(inner.tolist()) + tuple(outer.tolist())
 

@@ -20,23 +20,21 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators._whole_rows import count_question
+from pubpriv.estimators._whole_rows import COUNT_SHARE, PURE_COUNT_SHARE, count_question
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
 from pubpriv.estimators.mean._lengths import lengths_question
 from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, least_where, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.theorems import SampleSize, for_mean
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import Budget, Purse, percent
 
 _SHARES = np.geomspace(0.002, 0.5, 36)
 """Budget shares that are tried for step 1."""
 
-_COUNT, _LENGTHS = Fraction(1, 100), Fraction(4, 100)
-"""Shares of the budget for the number of whole rows, and for the counts that decide how step 2 clips (`_lengths`)."""
-
-_PURE_COUNT, _PURE_LENGTHS = Fraction(1, 1000), Fraction(1145, 100_000)
-"""The same shares in a pure run, where small shares cost more (`PureDP.split`): 1% and 5% of epsilon."""
+_LENGTHS, _PURE_LENGTHS = percent(4), Fraction(1145, 100_000)
+"""Share of the budget for the counts that decide how step 2 clips (`_lengths`); and in a pure run, where small shares
+cost more (`PureDP.split`): 5% of epsilon."""
 
 _WIDER, _WIDER_ALONE = 0.005, 0.02
 """A step takes the largest clip radius whose sd is at most this part more than the least: it clips other laws less. The
@@ -145,7 +143,7 @@ class MeanPlan(Plan):
 
 def _counts(purse: Purse) -> tuple[Fraction, Fraction]:
     """Shares of the number of whole rows and of the lengths of rows."""
-    return (_PURE_COUNT, _PURE_LENGTHS) if purse.radial else (_COUNT, _LENGTHS)
+    return (PURE_COUNT_SHARE, _PURE_LENGTHS) if purse.radial else (COUNT_SHARE, _LENGTHS)
 
 
 def _rhos(purse: Purse, share: float, d: int) -> tuple[float, float]:

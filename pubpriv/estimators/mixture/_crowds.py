@@ -14,15 +14,12 @@ from pubpriv.estimators._noisy_counts import log_likelihood
 from pubpriv.estimators.gaussian.tail_laws import tail_laws
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._misfit import Fit
-from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds
+from pubpriv.estimators.mixture._tail_rows import DRAWN, HARDLY_A_ROW, DrawnRows, OddKinds
 from pubpriv.estimators.mixture.scaling import Scaling
 
 _EVENLY = 0.07, 0.25
 """Shares of rows that are drawn evenly over lengths vary so much of what those of others would: in one column, where
 there are no directions, and in several."""
-
-_HARDLY_A_ROW = 1e-9
-"""Least share of all rows that a component's shells are taken to hold."""
 
 _MOST = 0.95
 """Chance of a crowd in a component before its counts are known, at most."""
@@ -83,7 +80,7 @@ class Crowds:
         found = []
         for own, shares, seen in zip(wide, predicted.transpose(1, 0, 2), np.array(fit.inner), strict=True):
             # rows of many columns may all lie further out than the shells
-            expected = shares / np.maximum(shares.sum(axis=1, keepdims=True), _HARDLY_A_ROW) * max(seen.sum(), 0.0)
+            expected = shares / np.maximum(shares.sum(axis=1, keepdims=True), HARDLY_A_ROW) * max(seen.sum(), 0.0)
             logs = _logs(fit, drawn.d, drawn.places, odd.crowds, bends, own, seen, expected, beyond, spread)
             found.append(posterior(prior, logs))
         squares = odd.crowds[:, None] ** 2 * clipped**2 / drawn.d

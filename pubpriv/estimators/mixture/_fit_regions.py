@@ -7,13 +7,12 @@ import numpy as np
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
-from pubpriv.estimators._lengths import beyond_share, length_quantile
+from pubpriv.estimators._lengths import SHELLS, beyond_share, length_quantile
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
-_SHELLS = 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99
 FURTHER = 2.0, 4.0
-"""Shells end at these quantiles of a Gaussian's distance, and at these multiples of the last."""
+"""Shells end at `SHELLS` of a Gaussian's distance, and at these multiples of the last."""
 
 _INSIDE = 0.3, 0.7, 0.95
 """The same where there are several cells."""
@@ -33,7 +32,7 @@ _FROM = 100.0
 
 def shells_about(cells: Cells) -> ComponentShells:
     """Shells of the distance from a record's component."""
-    radii = [length_quantile(cells.frames[0].dimension, share) for share in _SHELLS]
+    radii = [length_quantile(cells.frames[0].dimension, share) for share in SHELLS]
     return ComponentShells(cells, (*radii, *(factor * radii[-1] for factor in FURTHER)), (), len(FURTHER))
 
 
@@ -106,4 +105,4 @@ def longest_axes(scaling: Scaling, mixture: Mixture, noise: tuple[float, ...]) -
 
 def beyond(d: int, times: float, scale: float) -> float:
     """Share of Gaussian rows, `scale` times as wide as a component, further out than so many times its 99% radius."""
-    return beyond_share(d, length_quantile(d, _SHELLS[-1]) * times / scale)
+    return beyond_share(d, length_quantile(d, SHELLS[-1]) * times / scale)

@@ -12,10 +12,10 @@ from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
 from pubpriv.estimators.mixture._plan import Blanks, MixturePlan
 from pubpriv.estimators.mixture.rounds import noise_of, spectral_noise
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Purse, percent
 
 _RUNGS = 2, 3, 4, 8, 16
-_MODELS = Fraction(44, 100)
+_MODELS = percent(44)
 """Share of the rounds of all rungs; each rung's part is proportional to its components, so their noise is equal."""
 
 _SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)

@@ -17,7 +17,8 @@ from pubpriv.estimators.gaussian.tail_laws import TailLaw, tabulated, tailed_col
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture.scaling import Scaling
 
-_CHANCES = (*np.geomspace(1e-6, 0.01, 30), *np.linspace(0.01, 0.99, 150)[1:-1], *(1 - np.geomspace(0.01, 1e-6, 30)))
+_SELDOM = np.geomspace(1e-6, 0.01, 30)
+_CHANCES = (*_SELDOM, *np.linspace(0.01, 0.99, 150)[1:-1], *(1 - _SELDOM[::-1]))
 _OF_OTHERS = (*np.linspace(0.0, 0.98, 37)[1:], *(1 - np.geomspace(0.02, 1e-6, 20)[1:]))
 """Probabilities that define the nodes which represent a law: the first for quantiles of the column, the second for
 what the other columns add to a squared length."""
@@ -29,7 +30,8 @@ a Gaussian column, with a variance at most WIDEST times as large. A pass scales 
 _FLAT = 0.1
 """Least slope of a clipped variance as a function of the true one: if all rows are clipped, the slope is 0."""
 
-_EDGES = np.array([-6.0, -4.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+_ENDS = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+_EDGES = np.array([*-_ENDS[::-1], 0.0, *_ENDS])
 """Edges of the bins in which values of a public column are counted, in standard deviations."""
 
 _HARDLY = 1e-3

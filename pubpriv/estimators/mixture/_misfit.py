@@ -34,7 +34,8 @@ from pubpriv.estimators.mixture._fit_regions import (
     without_sides,
 )
 from pubpriv.estimators.mixture._linear import one_thread
-from pubpriv.estimators.mixture._outside import Outside
+from pubpriv.estimators.mixture._outside import MOST, Outside
+from pubpriv.estimators.mixture._plan import TELLING
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -44,9 +45,6 @@ _LIMIT = 0.005
 
 _BY_CHANCE = 0.001
 """... and what noise and sampling make of it is exceeded in this share of runs."""
-
-_TELLING = 0.5
-"""Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
 
 _CLEAR = 3.0
 """Noise sds by which a count must be below what it is compared with."""
@@ -67,9 +65,6 @@ _HOLLOW, _INNER = 0.5, 2
 """A component is hollow if less than the first part of the rows that it should have in the inner shells along its axis
 are there, so many shells, and three sds of the noise cannot be why: of two components 4 sds apart that were taken for
 one it is a third, of uniform ones .7, of rings and crescents .56."""
-
-_MANY = 0.03
-"""More rows than this share of all beyond the components are no outliers, as in `_outside`."""
 
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
@@ -156,7 +151,7 @@ class Fit:
     @property
     def tested(self) -> bool:
         """Tell whether the noise of some component is small enough for its counts to say anything."""
-        return min(self.noise) < _TELLING
+        return min(self.noise) < TELLING
 
     @property
     def fits(self) -> bool:
@@ -166,7 +161,7 @@ class Fit:
     @property
     def wrong(self) -> bool:
         """Tell whether numbers may be wrong, and not only another law than a Gaussian's."""
-        return not self.fits and (self.hollow or self.unexplained > _MANY)
+        return not self.fits and (self.hollow or self.unexplained > MOST)
 
     @property
     def _off(self) -> tuple[bool, ...]:
@@ -178,7 +173,7 @@ class Fit:
     def explains(self) -> bool:
         """Counts are those of the model by half of what they may be off, and the noise of every component is small."""
         near = all(found <= limit / 2 for found, limit in zip(self.divergence, self.limits, strict=True))
-        return self.fits and near and max(self.noise) < _TELLING
+        return self.fits and near and max(self.noise) < TELLING
 
     @property
     def blunt(self) -> bool:
@@ -260,7 +255,7 @@ def check_fit(
     sides: Matrix = ()
     if axes.partition.own > along.own:  # a resumed run answers the question that was paid for
         sides, axes = row_tuples(axes.by_component(axes.seen)), axes.without_sides(along)
-    clear, n = np.array(noise) < _TELLING, shells.rows
+    clear, n = np.array(noise) < TELLING, shells.rows
     judged = [divergence(*each.inner(clear), each.noise, n, each.clumped) for each in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.clumped * shells.predicted[-2:].sum())

@@ -22,6 +22,7 @@ from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture._strays import SortedDraw, Sorting, Strays, drawn
 from pubpriv.released.law import Mixture
+from pubpriv.released.numbers import Z95
 
 _SHELLS = 2
 """Regions for rows of no component; the second begins twice as far out as the first."""
@@ -29,7 +30,7 @@ _SHELLS = 2
 _UNMEASURED = 2.0
 """Where no round came before, components may be so many times as wide as they were taken to be."""
 
-_CLEAR, _MOST = 3.0, 0.03
+_CLEAR, MOST = 3.0, 0.03
 """Rows of no component are reported from so many sds of their count on, and from this share of all rows on the run is
 flagged: others of their kind lie among the rows of components."""
 
@@ -49,8 +50,9 @@ _WIDTHS = np.geomspace(2.0, 32.0, 9)
 _MANY = 0.5
 """Odd rows are no more than this share of all: widths that would bring so few of them out are left out."""
 
-_ANOTHER_LAW = 0.3
-"""Odd rows need not be wide Gaussians: what they add where they lie among others is known to within this part of it."""
+MISTAKEN = 0.3
+"""The true law of tails, or of odd rows, may differ from all that are known by this part of what they correct: one sd.
+More would widen intervals of laws that are known, less would miss those of others."""
 
 _DRAWN = 4_000
 """Odd rows that are drawn of each width."""
@@ -125,7 +127,7 @@ class Tails:
             return (text,)
         if self.gaussian > _MAY_BE_GAUSSIAN:
             return ()
-        added, error = max(map(max, self.factors)) - 1, 1.96 * max(map(max, self.unsure))
+        added, error = max(map(max, self.factors)) - 1, Z95 * max(map(max, self.unsure))
         text = "rows of components have longer tails than Gaussian ones"
         if self.skewed:
             text = "rows of components are skewed: what that did to means and covariances is put back"
@@ -170,7 +172,7 @@ class Outside:
         """Tell whether there are some for sure."""
         return self.count > _CLEAR * self.noise
 
-    def few(self, n: float, most: float = _MOST) -> bool:
+    def few(self, n: float, most: float = MOST) -> bool:
         """They are not so many, of n whole rows, that the components themselves are in doubt: less than `most`."""
         return not self.seen or self.count < most * n
 
@@ -200,7 +202,7 @@ class Outside:
         """Tell what a reader should know of them, of n whole rows, in words."""
         if not self.seen:
             return ()
-        error = 1.96 * math.hypot(self.noise, math.sqrt(self.count)) / n
+        error = Z95 * math.hypot(self.noise, math.sqrt(self.count)) / n
         text = (
             f"{self.count / n:.1%} (+- {error:.1%}) of the private rows belong to no component: they lie more than "
             f"{self.end:.3g} standard deviations from each. Weights, means and covariances are those of the other rows"
@@ -259,7 +261,7 @@ def outside(
     added = sizes / rows
     among = added[:, None] * np.array([_variances_added(sorting, model, kind) for kind in kinds])
     mean = chance @ among
-    unsure = np.hypot(np.sqrt(chance @ (among - mean) ** 2), _ANOTHER_LAW * np.abs(mean))
+    unsure = np.hypot(np.sqrt(chance @ (among - mean) ** 2), MISTAKEN * np.abs(mean))
     known = replace(known, among=tuple(mean.tolist()), unsure=tuple(unsure.tolist()))
     return known, Strays.sum_of(kinds, chance * added)
 

@@ -18,7 +18,7 @@ from pubpriv.data.questions import BoundedScore, Counts, JointCounts, LiftedGram
 from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators._far_out import far_share
-from pubpriv.estimators._whole_rows import count_question
+from pubpriv.estimators._whole_rows import COUNT_SHARE, PURE_COUNT_SHARE, count_question
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture._far_points import blank_regions
 from pubpriv.estimators.mixture._fit_regions import shells_about, shells_along, shells_inside
@@ -37,26 +37,22 @@ from pubpriv.estimators.mixture.rounds import (
     settling_rounds,
     spectral_noise,
 )
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Purse, percent
 
-_COUNT, _PURE_COUNT = Fraction(1, 100), Fraction(1, 1000)
-"""Share of the number of whole rows, and in a pure run, where small shares cost more (`PureDP.split`): 1% of epsilon.
-"""
-
-_GUARD = Fraction(3, 100)
-_FIT = Fraction(2, 100)
+_GUARD = percent(3)
+_FIT = percent(2)
 """Shares of the score that guards the public model, and of the two kinds of counts that test the fit."""
 
 _FAR_COLUMNS = 250
 """Rows that columns take far out are counted in at most so many of all components: more would take longer than rounds.
 """
 
-_PCA = Fraction(8, 100)
-_SEARCH = Fraction(6, 100)
+_PCA = percent(8)
+_SEARCH = percent(6)
 """Share for finding k, divided equally over the numbers of components that are tried: counts need little."""
 
 SUPPORT, UNCOVERED, ABSENT = "public-support", "uncovered", "absent-component"
-_COVERAGE = {SUPPORT: Fraction(2, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fraction(2, 100)}
+_COVERAGE = dict.fromkeys((SUPPORT, UNCOVERED, ABSENT), percent(2))
 """Shares of the questions about what the public rows have too much of, and what they lack; see `_coverage`."""
 
 _VISIBLE = 0.05
@@ -66,12 +62,13 @@ SURELY_FEW = 4.0
 """Public rows that lie apart are left out only if the count of private rows near them is this many noise sds below what
 they represent; so the support question is asked only if they represent more rows than that."""
 
-_COARSE = Fraction(7, 100)
-_EXPLAINED = Fraction(3, 100)
+_COARSE = percent(7)
+_EXPLAINED = percent(3)
 """Share of two kinds of counts about the first round, which decide whether a ladder of models is worth its price."""
 
-_TELLING = 0.5
-"""The counts are not asked if the first round's spectral noise is above this: the noise itself would be the misfit."""
+TELLING = 0.5
+"""Spectral noise in a component's covariance from which on its counts are no test, and of a first round from which on
+they are not asked: the noise itself would be the misfit."""
 
 _HOME = Fraction(1, 4)
 """Share of the last round for an additional round before it, if the round before still moved a component far."""
@@ -181,7 +178,7 @@ class MixturePlan(Plan):
             several: components of the public model whose cells are counted before a ladder; 0: no ladder.
         """
         blanks = Blanks(d, k, covariance_type, n)
-        before: _Shares = {"count": (_PURE_COUNT if purse.radial else _COUNT, count_question)}
+        before: _Shares = {"count": (PURE_COUNT_SHARE if purse.radial else COUNT_SHARE, count_question)}
         before |= {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         # of all components that there may be: the plan for those that are found must not ask more than was set aside
         largest = most or k
@@ -377,7 +374,7 @@ def _separated(
     rounds = measuring_rounds(1 - _taken(shares), *terms)
     if several and len(rounds) > 1:
         (first, _), (second, _) = rounds.values()
-        if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < _TELLING:
+        if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < TELLING:
             shares |= {
                 "round-1": rounds["round-1"],
                 "explained": (_EXPLAINED, blanks.explained(several)),
@@ -420,7 +417,7 @@ def _divided(purse: Purse, last: Ask, count: float, blanks: Blanks) -> tuple[Ask
         "home/round-2": (1 - _HOME, partial(blanks.last, measured=False)),
     }
     asks = tuple(split_purse(part, "mixture", shares).values())
-    quiet = spectral_noise(asks[0].rho, blanks.d, count, blanks.covariance_type) < _TELLING
+    quiet = spectral_noise(asks[0].rho, blanks.d, count, blanks.covariance_type) < TELLING
     return asks if quiet else ()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from pubpriv.data.codec import row_tuples
 from pubpriv.estimators.mixture._components import Round
 from pubpriv.estimators.mixture._misfit import Fit
-from pubpriv.estimators.mixture._outside import Tails
+from pubpriv.estimators.mixture._outside import MISTAKEN, Tails
 from pubpriv.estimators.mixture._skewed_laws import SkewedLaws, skewed_laws
 from pubpriv.estimators.mixture._sorted_rows import ColumnSorting, SortedRows
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -36,9 +36,6 @@ _SLIGHT = 0.2
 
 _HIDDEN = 3.0
 """So many sds of noise may hide rows outside."""
-
-_MISTAKEN = 0.3
-"""The true law may differ from all these by this part of what is put back: one sd."""
 
 _NARROWEST = 0.5
 """Least part that is true of a variance that was measured."""
@@ -129,4 +126,4 @@ class _Belief:
         squares = np.einsum("li,lioc->ioc", self.chances, moves**2)
         change = by_source.sum(axis=0)
         variances = np.maximum(squares - by_source**2, 0.0).sum(axis=0)
-        return change, np.sqrt(variances + (_MISTAKEN * change) ** 2)
+        return change, np.sqrt(variances + (MISTAKEN * change) ** 2)

@@ -10,7 +10,8 @@ from pubpriv.estimators.gaussian.tail_belief import prior
 from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
 from pubpriv.estimators.mixture._crowds import Crowds
 from pubpriv.estimators.mixture._lone_tails import LoneTail
-from pubpriv.estimators.mixture._tail_rows import DRAWN, DrawnRows, OddKinds, TailCounts
+from pubpriv.estimators.mixture._tail_rows import DRAWN, HARDLY_A_ROW, DrawnRows, OddKinds, TailCounts
+from pubpriv.released.numbers import Z95
 
 _GAUSSIAN = 0.65
 """Prior chance that rows of components are Gaussian: that of a single Gaussian's rows is .4, but of rows in groups the
@@ -32,10 +33,7 @@ _STEPS = np.linspace(-2.0, 2.0, 5)
 _UNLIKELY, _PLACES = 1e-5, 9
 """Cases of a smaller chance than this are left out of errors, where crowds may be in so many places."""
 
-_HARDLY_A_ROW = 1e-9
-"""Least share of rows that components are taken to hold."""
-
-_HELD, _OF_OTHERS, _Z95, _HALVINGS = 0.95, 0.98, 1.959964, 25
+_HELD, _OF_OTHERS, _HALVINGS = 0.95, 0.98, 25
 """Intervals hold this share of what is believed, of long tails and of crowds that counts may tell the second one, since
 there are others than those that are tried; and reach so many errors to either side, found in so many steps."""
 
@@ -284,7 +282,7 @@ def _error_that_holds(wanted: float, chances: np.ndarray, off: np.ndarray, sds: 
     low, high = 0.0, float((np.abs(off) + 3 * sds).max())
     for _ in range(_HALVINGS):
         error = (low + high) / 2
-        upper, lower = (ndtr((side * _Z95 * error - off) / sds) for side in (1, -1))
+        upper, lower = (ndtr((side * Z95 * error - off) / sds) for side in (1, -1))
         held = float(chances @ (upper - lower))
         low, high = (error, high) if held < wanted else (low, error)
     return high
@@ -330,7 +328,7 @@ def _weighed(law: TailLaw, odd: OddKinds, seen: Seen) -> np.ndarray:
     held, inside, expected = drawn.held_by(by_bin), drawn.inside_by(by_bin), drawn.expected(by_bin)
     left = 1 - odd.shares[:, None]
     # rows of many columns may all be outside
-    rows = np.maximum(left * inside + odd.inside[:, None], _HARDLY_A_ROW)
+    rows = np.maximum(left * inside + odd.inside[:, None], HARDLY_A_ROW)
     levels = (left * held + odd.held[:, None]) / rows
     logs_of_scales = np.array([np.interp(seen.level, np.maximum.accumulate(own), _SCALES) for own in levels])
     place = (logs_of_scales[:, None] + seen.unsure * _STEPS - _SCALES[0]) / (_SCALES[1] - _SCALES[0])

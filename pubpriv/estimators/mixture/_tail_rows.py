@@ -53,6 +53,9 @@ _PLACES = 8
 CROWD = 0.5
 """Largest share of a component's rows that are odd ones in one place."""
 
+HARDLY_A_ROW = 1e-9
+"""Least share of rows that components, or their shells, are taken to hold, to divide by."""
+
 _NOTHING = 1e-12
 """Least of what components are taken to hold."""
 

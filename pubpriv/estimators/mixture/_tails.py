@@ -34,7 +34,7 @@ from pubpriv.estimators.mixture._far_rows import FarRows
 from pubpriv.estimators.mixture._linear import one_thread
 from pubpriv.estimators.mixture._lone_tails import lone_tails, seen_in_columns
 from pubpriv.estimators.mixture._misfit import Fit
-from pubpriv.estimators.mixture._outside import Tails
+from pubpriv.estimators.mixture._outside import MISTAKEN, Tails
 from pubpriv.estimators.mixture._sided_crowds import crowds_to_sides
 from pubpriv.estimators.mixture._skewness import read_skewness
 from pubpriv.estimators.mixture._tail_belief import Seen, TailBelief
@@ -52,9 +52,6 @@ _COULD_HIDE = 0.01
 
 _LIKELIER = 0.5
 """Rows outside belong to components if the chance that there are odd rows is smaller."""
-
-_MISTAKEN = 0.3
-"""The true tail may differ from all laws that are known by this part of what they correct: one sd."""
 
 
 @step(title="tails of components")
@@ -120,9 +117,9 @@ def read_tails(
     placed = (0.0 if all_odd else 1.0) * places - belief.moved
     crowded = () if far is None else far.beyond_laws(lone)
     factors[:, list(crowded)], placed[:, list(crowded)] = 1.0, 0.0  # no law is that of such a column
-    unsure = np.hypot(belief.unsure(factors, sampling, noise), _MISTAKEN * (believed - 1))
+    unsure = np.hypot(belief.unsure(factors, sampling, noise), MISTAKEN * (believed - 1))
     measured_mean = clumped * k / n + (last.sum_sd * k / n) ** 2
-    mistaken = _MISTAKEN * np.hypot(places, belief.moved)
+    mistaken = MISTAKEN * np.hypot(places, belief.moved)
     shift = np.hypot(belief.shifts(placed, radius, counts.end, measured_mean), mistaken)
     factors = factors * ((1 + taken) / grown)[:, None]
     return Tails(

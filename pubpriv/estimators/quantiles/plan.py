@@ -8,7 +8,6 @@ tenth of the budget costs one".
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import public_value
@@ -19,10 +18,10 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.groups.plan import METHOD
-from pubpriv.privacy.budgets import KINDS, Purse
+from pubpriv.privacy.budgets import KINDS, Purse, percent
 from pubpriv.released.distributions.reading import check_shares
 
-_SHARES = (Fraction(20, 100), Fraction(15, 100), Fraction(15, 100), Fraction(50, 100))
+_SHARES = (percent(20), percent(15), percent(15), percent(50))
 """Shares of the rounds: three find where a rank lies, however far from the public rows, and the last one measures it.
 Shares of 0.1 to 0.25 for the first three, and 0.5 to 0.7 for the last, change errors by less than 1%."""
 

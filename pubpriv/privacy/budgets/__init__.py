@@ -37,7 +37,7 @@ from pubpriv.privacy.budgets.approx import ApproximateDP
 from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget
 from pubpriv.privacy.budgets.kinds import KINDS, BudgetLike, budget_from_json, budget_of, parse_budget
 from pubpriv.privacy.budgets.pure import PureDP
-from pubpriv.privacy.budgets.purse import Purse
+from pubpriv.privacy.budgets.purse import Purse, percent
 from pubpriv.privacy.budgets.zcdp import ZeroConcentratedDP
 
 __all__ = [
@@ -53,4 +53,5 @@ __all__ = [
     "budget_from_json",
     "budget_of",
     "parse_budget",
+    "percent",
 ]

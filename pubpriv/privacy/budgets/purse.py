@@ -15,6 +15,11 @@ _ROUNDING = Fraction(1), 1 - Fraction(1, 10**9), 1 - Fraction(1, 10**5), 1 - Fra
 """Factors that are tried on a price's inverse, which is computed in floats, until the price fits."""
 
 
+def percent(part: int) -> Fraction:
+    """Return so many hundredths of a budget as a share of it."""
+    return Fraction(part, 100)
+
+
 @dataclass(frozen=True)
 class Purse:
     """A method's share of a run's allotment, to be split over its steps; all noise of a run has one law.

@@ -9,9 +9,9 @@ from pubpriv.data.questions import Counts, LiftedGram, Question
 from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
 from pubpriv.estimators.mixture.rounds import measuring_rounds, round_question
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Purse, percent
 
-_SHARES = {"pca": Fraction(12, 100), "query": Fraction(13, 100)}
+_SHARES = {"pca": percent(12), "query": percent(13)}
 """Shares of the budget for all levels of the tree together; component estimation has the rest."""
 
 

@@ -11,7 +11,7 @@ from pubpriv.data.questions import Counts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, Everything, Partition
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
 from pubpriv.estimators.mixture.rounds import CROWD, GRAM_SHARES, MOMENT_SHARES, measuring_rounds, round_question
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Purse, percent
 
 BINS = 64
 """Number of bins of a column in one zoom."""
@@ -19,11 +19,11 @@ BINS = 64
 MOST_CELLS = 2000
 """Most cells of the grid in one question, in all parts together."""
 
-_SEARCH, _COARSE = Fraction(1, 2), Fraction(5, 100)
+_SEARCH, _COARSE = Fraction(1, 2), percent(5)
 """Shares of the budget: of the search for the parts, over all levels, and of the coarse answer about them. Rounds have
 the rest."""
 
-_ZOOM, _LOOK, _GRID = Fraction(35, 100), Fraction(20, 100), Fraction(45, 100)
+_ZOOM, _LOOK, _GRID = percent(35), percent(20), percent(45)
 """Shares of zooms, look and cuts in the budget of a level."""
 
 _FIRST_ZOOMS, _ZOOMS, _CUTS = 4, 2, 9
