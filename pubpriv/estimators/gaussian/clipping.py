@@ -8,7 +8,6 @@ moments are chi-square tails: E[|w|^2j; |w| <= r] = d (d + 2) ... (d + 2j - 2) F
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -16,18 +15,12 @@ import numpy as np
 
 from pubpriv.estimators._even_rows import even_chances
 
-_GOLDEN, _ROOT = 0.5 * (3.0 - math.sqrt(5.0)), math.sqrt(2.2e-16)
-"""Part of an interval at which a search for a minimum looks first; and the relative distance of two places below which
-rounding errors decide which value is less."""
-
-_TOLERANCE, _MOST = 1e-5, 500
-"""A search for a minimum ends with this tolerance, or after this many evaluations of the function."""
+_GOLDEN, _STEPS = 0.5 * (3.0 - math.sqrt(5.0)), 26
+"""How far from either end of an interval a search for a minimum looks, as a part of it, and its steps: radii are right
+to one in 100,000, and errors to one in 10^10."""
 
 _NORMALS = 4000
 """Number of rows of normals from which a median is computed: to 3% in one column, to 1% in five."""
-
-_Point = tuple[float, float]
-"""x and the function's value there."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +133,17 @@ def best_moment_radius(n: int, d: int, rho: float) -> float:
     """Find the radius of least Frobenius error of a debiased second moment of n clipped records, released at `rho`.
 
     Minimises (D - 1) (vs / n + sg^2) / ks^2 + (vt / n + sg^2) / kt^2 with D = d (d + 1) / 2 and
-    sg = r^2 / (n sqrt rho), the noise in a Frobenius-orthonormal basis.
+    sg = r^2 / (n sqrt rho), the noise in a Frobenius-orthonormal basis. Errors fall and then rise in the radius, so a
+    golden section finds the least one (Kiefer 1953). `scipy.optimize`, which has faster searches, takes longer to load
+    than a fit takes to run.
     """
-    return _least(lambda log_radius: _moment_error(n, d, rho, math.exp(log_radius)), d, 0.3)
+    root = math.sqrt(d)
+    low, high = math.log(0.3 * root), math.log(3 * root + 5)
+    for _ in range(_STEPS):
+        left, right = low + _GOLDEN * (high - low), high - _GOLDEN * (high - low)
+        nearer, further = (_moment_error(n, d, rho, math.exp(tried)) for tried in (left, right))
+        low, high = (low, right) if nearer <= further else (left, high)
+    return math.exp((low + high) / 2)
 
 
 def variance_error(n: float, d: int, rho: float, radius: float) -> float:
@@ -208,12 +209,6 @@ def _squared_normals(d: int) -> np.ndarray:
     return squares
 
 
-def _least(error: Callable[[float], float], d: int, start: float) -> float:
-    """Find the radius, from `start` sqrt(d) on, with the least error; `error` takes the radius's logarithm."""
-    root = math.sqrt(d)
-    return math.exp(_bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
-
-
 def _inside(freedom: int, squared: float) -> float:
     """Compute P(chi^2 <= squared)."""
     from scipy.special import gammainc
@@ -226,58 +221,6 @@ def _outside(freedom: int, squared: float) -> float:
     from scipy.special import gammaincc
 
     return float(gammaincc(freedom / 2, squared / 2))
-
-
-def _bounded_minimum(function: Callable[[float], float], low: float, high: float) -> float:
-    """Find the minimum of `function` between `low` and `high`, to about 1e-5 (Brent 1973, chapter 5).
-
-    It equals `scipy.optimize.minimize_scalar(method="bounded")` bit for bit. It is here because a fit needs only this
-    one search from `scipy.optimize`, which takes longer to load than the fit takes to run.
-    """
-    x = low + _GOLDEN * (high - low)
-    best = second = third = (x, function(x))
-    step = before = 0.0
-    for _ in range(_MOST - 1):
-        middle, near = 0.5 * (low + high), _ROOT * abs(best[0]) + _TOLERANCE / 3.0
-        if abs(best[0] - middle) <= 2.0 * near - 0.5 * (high - low):
-            break
-        parabolic = _parabolic(best, second, third, before, (low, high), near) if abs(before) > near else None
-        if parabolic is not None:
-            before, step = step, parabolic
-        else:
-            before = (low if best[0] >= middle else high) - best[0]
-            step = _GOLDEN * before
-        x = best[0] + (max(step, near) if step >= 0.0 else min(step, -near))
-        new = x, function(x)
-        if new[1] <= best[1]:
-            low, high = (best[0], high) if x >= best[0] else (low, best[0])
-            best, second, third = new, best, second
-            continue
-        low, high = (x, high) if x < best[0] else (low, x)
-        if new[1] <= second[1] or second[0] == best[0]:
-            second, third = new, second
-        elif new[1] <= third[1] or third[0] in (best[0], second[0]):
-            third = new
-    return best[0]
-
-
-def _parabolic(
-    best: _Point, second: _Point, third: _Point, before: float, ends: tuple[float, float], near: float
-) -> float | None:
-    """Give the step to the vertex of the parabola through three points; None if too long or outside the interval."""
-    low, high = ends
-    x = best[0]
-    r = (x - second[0]) * (best[1] - third[1])
-    q = (x - third[0]) * (best[1] - second[1])
-    p = (x - third[0]) * q - (x - second[0]) * r
-    q = 2.0 * (q - r)
-    p, q = -p if q > 0.0 else p, abs(q)
-    if not (abs(p) < abs(0.5 * q * before) and q * (low - x) < p < q * (high - x)):
-        return None
-    step = p / q
-    if x + step - low < 2.0 * near or high - (x + step) < 2.0 * near:
-        step = near if 0.5 * (low + high) >= x else -near
-    return step
 
 
 COINPRESS_TAIL = 0.01
