@@ -76,16 +76,15 @@ class _Loss:
         length: mean length, per row of all, that clipping takes, of rows seen and unseen.
         coordinate: half of what these may add to a coordinate of the mean, if they lie in all directions alike; or all
             of it where each is long in one column, all of them on one side, if that is more, as in few columns.
-        sure: part of `length` by rows that noise hardly explains, and those that may be hidden beyond them; nothing
-            reads it any more, but ledgers have it.
         open_end: rows were seen beyond the last edge.
+        sure: nothing; ledgers of older versions have a part of `length` here.
     """
 
     share: float
     length: float
     coordinate: float
-    sure: float
     open_end: bool
+    sure: float = 0.0
 
 
 @public_value
@@ -145,7 +144,6 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float, assumed: bo
     lengths = beyond @ rows / n
     coordinates = lengths * max(1 / d, 1 / (2 * math.sqrt(d)))
     best = int(np.argmin((noise * tried) ** 2 + coordinates**2))
-    sure = float(beyond[best] @ continued(counts, found.sd, surely)) / max(float(beyond[best] @ rows), 1e-12)
     far = np.maximum((counts - expected)[outer : last + 1], 0.0) / n
     return Clip(
         gaussian=gaussian and last_visible(excess, outer, least) < outer,
@@ -155,7 +153,6 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float, assumed: bo
             share=max(float(counts[2 + best : last + 1].sum()), 0.0) / n,
             length=float(lengths[best]),
             coordinate=float(coordinates[best]),
-            sure=min(sure, 1.0),
             open_end=surely == len(counts) - 1,
         ),
         far_out=_FarOut(float(far.sum()), float(far @ np.minimum(middles[outer : last + 1], tried[best]))),
