@@ -30,11 +30,6 @@ _GROUP, _WINDOW = 4.0, 6
 """Up to WINDOW adjacent shells with sqrt(GROUP^2 + log(harm)) sds together count, too. `harm` is the factor by which
 counting them multiplies the mean square error; the probability that they are only noise falls as its root."""
 
-_FAINT, _FEARLESS = 3.75, 0.3
-"""A group with sqrt(FAINT^2 + FEARLESS log(harm)) sds together that does not count enlarges the error: noise alone
-makes one in 0.1% of tables. With one threshold for all, most of these would lie at distances that almost no row of a
-table has."""
-
 UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
 
@@ -135,8 +130,7 @@ class Tail:
     Attributes:
         last: number of shells that certainly contain rows.
         lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise sd.
-        beyond, beyond_sd: the same for all that lies beyond, as the tail is expected to fall, including groups of rows
-            that noise may have made.
+        beyond, beyond_sd: the same for all that lies beyond, as the tail is expected to fall.
         endless: whether it hardly falls, so that no error of clipping can be given.
         hidden: number of rows that may lie together in any one shell beyond without counting.
         boundless: whether rows seem to lie beyond the last edge, where they are clipped however far out they are.
@@ -202,9 +196,6 @@ def read_tail(
             _ADDED if single else 0.0,
         )
     harm = _harm(known, last)
-    feared = _feared(shells, last, harm)
-    squares = float((feared * shells.middle * missing).sum()) / n
-    lengths_feared = float((feared * np.sqrt(shells.middle) * (1 - np.sqrt(1 - missing))).sum()) / n
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     past = slice(min(last, len(harm) - 1), None)
@@ -216,12 +207,12 @@ def read_tail(
         lengths,
         sds[:last],
         beyond.added,
-        math.hypot(beyond.sd, squares),
+        beyond.sd,
         beyond.endless,
         hidden,
         boundless,
         beyond.law,
-        math.hypot(beyond.length_sd, lengths_feared),
+        beyond.length_sd,
     )
 
 
@@ -291,22 +282,6 @@ def _harm(known: np.ndarray, last: int) -> np.ndarray:
 def _least(harm: np.ndarray) -> np.ndarray:
     """Give the sds that a group needs to count, from `_harm` up to its end."""
     return np.asarray(np.sqrt(_GROUP**2 + harm))
-
-
-def _feared(shells: Shells, last: int, harm: np.ndarray) -> np.ndarray:
-    """Give the rows (shells,) of the clearest group beyond `last` that almost counts; 0 in other shells."""
-    rows, sds = shells.rows, shells.rows_sd
-    groups = [(begin, begin + width) for width in range(1, _WINDOW + 1) for begin in range(last, len(rows) - width + 1)]
-    above = [
-        float(rows[a:b].sum()) / math.sqrt(float((sds[a:b] ** 2).sum()))
-        - math.sqrt(_FAINT**2 + _FEARLESS * float(harm[b - 1]))
-        for a, b in groups
-    ]
-    if not above or max(above) < 0:
-        return np.zeros(len(rows))
-    begin, end = groups[int(np.argmax(above))]
-    within = (np.arange(len(rows)) >= begin) & (np.arange(len(rows)) < end)
-    return np.where(within, np.maximum(rows, 0.0), 0.0)
 
 
 @dataclass(frozen=True)
