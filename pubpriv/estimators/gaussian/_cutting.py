@@ -66,11 +66,6 @@ _BINS_BEYOND = 2
 """Bins beyond the core that are evidence about its tail: rows further out are outliers, and measured separately."""
 
 
-_AFFORDED = 0.02
-"""Columns with unlike tails are measured without a Gaussian's shape if rows hidden by noise would then add at most this
-to a variance; with fewer private rows the result would only be that there are too few."""
-
-
 @step(title="cut into shells")
 def cut(
     histogram: Histogram,
@@ -96,9 +91,6 @@ def cut(
     """
     d, edges = frame.dimension, np.array(histogram.edges)
     shift = np.zeros(len(edges) + 1)
-    # rows far out in one of many columns are not longer than others: a Gaussian's clip radius would shrink them
-    if shape.unlike and not shape.counts and _hidden(histogram, d, records) < _AFFORDED:
-        may_be_gaussian = False
     unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
     if may_be_gaussian and shape.steps:
         shift = lattice_shift(frame, shape, edges, scale)
@@ -131,11 +123,6 @@ def _odds(
     """Compute the odds of long columns; rows were counted in coordinates whose scale is 1 if these are other ones."""
     counted = far.frame or frame
     return far.log_odds(counted, records, scale if counted == frame else 1.0, accuracy, shape)
-
-
-def _hidden(histogram: Histogram, d: int, records: float) -> float:
-    """Compute what rows hidden by noise add to a variance of 1, if rows end where a core of any shape does."""
-    return 3 * histogram.sd * core_end(records, d) ** 2 / (d * records)
 
 
 def _shells(

@@ -61,18 +61,16 @@ class Leant:
         return np.asarray(most @ np.linalg.inv(most + noise))
 
 
-def column_axes(matrix: np.ndarray, principal: bool = False) -> np.ndarray:
+def column_axes(matrix: np.ndarray) -> np.ndarray:
     """Give directions along which shells may be wide one at a time: rows of an orthogonal matrix (d, d).
 
-    These are the directions nearest to the columns or, if a factor is long, the principal axes of the columns'
-    correlations.
+    These are the directions nearest to the columns.
 
     Args:
         matrix: (d, d) matrix of the frame.
-        principal: whether rows are long along principal axes instead of columns.
     """
     left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
-    return np.asarray(right if principal else left @ right)
+    return np.asarray(left @ right)
 
 
 def common_part(core: np.ndarray, shell: np.ndarray, sd: float) -> float:

@@ -107,7 +107,7 @@ def read_outside(known: CoreRead) -> Outside:
     cell has its other cells there, so what lies beyond has no correlations about it even if columns are skewed.
     """
     moments, center, (n, d) = known.moments, known.center, (known.moments.records, known.frame.dimension)
-    axes = column_axes(known.frame.dense()[1], known.public.unlike == "axes")
+    axes = column_axes(known.frame.dense()[1])
     sizes = np.einsum("ij,kjl,il->ki", axes, moments.seconds[1:], axes)
     traces, trace_sds = sizes.sum(axis=1), moments.second_sds[1:] * math.sqrt(d)
     shaped = (sizes.max(axis=1) > _SHAPED * moments.second_sds[1:]) | (traces > _SHAPED * trace_sds)
