@@ -15,10 +15,15 @@ from pubpriv.estimators.mixture.rounds import noise_of, spectral_noise
 from pubpriv.privacy.budgets import Purse, percent
 
 _RUNGS = 2, 3, 4, 8, 16
+"""Numbers of components that are tried: more of them would leave less of the budget to each."""
+
 _MODELS = percent(44)
 """Share of the rounds of all rungs; each rung's part is proportional to its components, so their noise is equal."""
 
-_SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)
+_SCORE = Fraction(25, 1000)
+_RANK = _SCORE / 2
+"""Shares of the score of each rung, and of each comparison of two models: what they take, the rounds have not."""
+
 _STARTS, _ROUNDS = 2, 2
 """Starts and rounds of each rung: `public_model.rung_starts` makes this many starts, each with this many rounds."""
 

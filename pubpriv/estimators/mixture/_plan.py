@@ -48,6 +48,8 @@ _FAR_COLUMNS = 250
 """
 
 _PCA = percent(8)
+"""Share for finding subspaces in which components lie apart: rounds take what it leaves."""
+
 _SEARCH = percent(6)
 """Share for finding k, divided equally over the numbers of components that are tried: counts need little."""
 
