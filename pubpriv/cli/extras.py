@@ -6,8 +6,10 @@ from pathlib import Path
 from pubpriv.errors import InvalidInput
 
 _EXTRAS = {
+    "adbc_driver_postgresql": ("ADBC for PostgreSQL", "databases"),
     "deltalake": ("deltalake", "lake"),
     "distributed": ("Dask", "dask"),
+    "duckdb": ("DuckDB", "databases"),
     "dp_accounting": ("dp-accounting", "accounting"),
     "pandera": ("pandera", "prefect"),
     "prefect": ("Prefect", "prefect"),
@@ -19,6 +21,7 @@ _EXTRAS = {
     "starlette": ("Starlette", "web"),
     "statsmodels": ("statsmodels", "demo"),
     "uvicorn": ("uvicorn", "web"),
+    "xlsxwriter": ("XlsxWriter", "excel"),
 }
 """For modules of optional libraries: the library, and the extra that installs it."""
 

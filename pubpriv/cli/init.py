@@ -79,7 +79,11 @@ def init(
         raise InvalidInput(f"{file} exists: choose another --out, or delete it")
     url = _ledger(ledger)
     private = canonical(
-        _ask(private, "--private", "Private table (Parquet, CSV, Feather, SPSS, Stata or SAS; file, folder or glob)")
+        _ask(
+            private,
+            "--private",
+            "Private table (Parquet, CSV, Feather, Excel, SPSS, Stata or SAS; file, folder or glob)",
+        )
     )
     public = canonical(_ask(public, "--public", "Public rows of the same kind"))
     shared = _shared(private, public, url)

@@ -11,6 +11,7 @@ since its snapshots are written into that file, and a catalog, which is not aske
 import re
 from dataclasses import dataclass, replace
 
+from pubpriv.common.inner_names import InnerName
 from pubpriv.errors import InvalidInput
 
 FORMATS = {"delta": "Delta Lake", "iceberg": "Iceberg"}
@@ -74,8 +75,10 @@ class LakeName:
 
 
 def location_of(name: str) -> str:
-    """Return the folder of a table with a log; other names are their own location."""
-    lake = LakeName.of(name)
+    """Return the folder of a table with a log, or the workbook of a sheet; other names are their own location."""
+    lake, inner = LakeName.of(name), InnerName.of(name)
+    if inner is not None and not inner.is_database:
+        return inner.location
     return name if lake is None else lake.folder
 
 

@@ -3,7 +3,8 @@
 The ledger keeps one budget for a table, so a table must not have two names; and no private file may be read as a
 public one. Files are identified here, but never opened.
 
-A name is an absolute path, the URL of an object store, or that of a version of a table with a log (`lake_names`). `*`,
+A name is an absolute path, the URL of an object store, that of a version of a table with a log (`lake_names`), or that
+of a sheet or of a table in a database (`inner_names`). `*`,
 `?` and `[...]` in it are always wildcards: if the file's own name contains one of these, the character is written in
 brackets, `visits[[]1].parquet` for `visits[1].parquet`.
 """
@@ -18,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+from pubpriv.common.inner_names import DUCKDB, EXCEL, POSTGRES, WORKBOOKS, InnerName, names_database
 from pubpriv.common.lake_names import LakeName, identity_of, location_of
 from pubpriv.common.table_logs import OnDisk, refuse_logged
 from pubpriv.common.urls import canonical_url, common, compared_parts, has_credentials
@@ -27,6 +29,7 @@ _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_REGION; AWS_ENDPOINT_URL for other stores",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
     "abfs": "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity",
+    "postgresql": "PGUSER, and PGPASSWORD or a file ~/.pgpass; PGSSLMODE",
 }
 """Environment variables for the credentials of each kind of store, by scheme, for messages."""
 
@@ -43,17 +46,19 @@ _KINDS = {
     "SPSS": (".sav", ".zsav"),
     "Stata": (".dta",),
     "SAS": (".sas7bdat", ".xpt"),
+    EXCEL: WORKBOOKS,
 }
 """Endings of file names for each kind of table."""
 
 _OTHERS = (
-    (("xlsx", "xls", "xlsm", "xlsb", "ods", "numbers"), "a spreadsheet: save its sheet as CSV, in UTF-8"),
+    (("xls", "xlsb", "ods", "numbers"), "a spreadsheet: save it as .xlsx, or its sheet as CSV, in UTF-8"),
     (("tsv", "tab"), "text with tabs between its cells: write commas, and let its name end with .csv"),
     (("txt", "dat", "psv"), "text: if commas separate its cells, let its name end with .csv; else write it so"),
     (("json", "jsonl", "ndjson", "xml", "yaml", "yml"), "text of another kind: write it as Parquet or CSV"),
     (("por", "rds", "rdata", "mat"), "of statistics software: export it as CSV"),
     (("orc", "avro", "h5", "hdf5", "pkl", "pickle", "npy", "npz"), "of another format: write it as Parquet"),
-    (("db", "sqlite", "sqlite3", "duckdb", "mdb", "accdb"), "a database: export the table as Parquet or CSV"),
+    (("duckdb", "ddb"), "a database: name a table in it, duckdb:///FILE#TABLE"),
+    (("db", "sqlite", "sqlite3", "mdb", "accdb"), "a database: export the table as Parquet or CSV"),
     (
         ("gz", "zst", "zip", "bz2", "xz", "7z", "lz4", "tar"),
         "compressed: of such files .csv.gz and .csv.zst are read",
@@ -96,13 +101,13 @@ def refuse_credentials(uri: str) -> None:
         InvalidInput: a user or password before an @, settings after a question mark, or a chain of stores, which
             would keep copies of private rows on disk.
     """
-    uri = location_of(uri)
+    uri = uri if names_database(uri) else location_of(uri)
     scheme, separator, rest = uri.partition("://")
     if not separator and not has_credentials(uri):
         return
     if "::" in uri:
         raise InvalidInput("the URL of a table names one store; with :: in it, copies of rows might be kept on disk")
-    scheme = common(scheme)
+    scheme = "postgresql" if scheme.lower().startswith("postgres") else common(scheme)
     user, _, _ = rest.partition("/")[0].rpartition("@")
     container = scheme in ("abfs", "hdfs", "viewfs") and ":" not in user
     if (user and not container) or has_credentials(uri) or _SETTING.search(rest):
@@ -127,9 +132,11 @@ def canonical(uri: str) -> str:
     if not isinstance(uri, str) or "\0" in uri or not uri.strip():
         raise InvalidInput("the name of a table is a path or a URL, and a text")
     refuse_credentials(uri)
-    lake = LakeName.of(uri)
+    lake, inner = LakeName.of(uri), InnerName.of(uri)
     if lake is not None:
         return str(replace(lake, folder=_canonical_folder(lake)))
+    if inner is not None:
+        return str(_canonical_inner(inner))
     file, url = _FILE.fullmatch(uri), _URL.fullmatch(uri)
     if file:
         uri = unquote(file[1])
@@ -161,6 +168,15 @@ def _canonical_folder(lake: LakeName) -> str:
     return folder
 
 
+def _canonical_inner(inner: InnerName) -> InnerName:
+    if inner.kind == POSTGRES:
+        return inner
+    place = canonical(inner.location)
+    if is_in_memory(place) or root_and_pattern(place)[1] or (inner.kind == DUCKDB and is_url(place)):
+        raise InvalidInput(f"a table inside of a file of {inner.kind} is in one file: write its path before the #")
+    return replace(inner, location=place)
+
+
 def _canonical_path(path: str) -> str:
     root, pattern = root_and_pattern(path)
     if pattern and os.path.lexists(path):
@@ -190,8 +206,17 @@ def is_web(name: str) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of a file by the ending of its name; `Parquet` if the ending is unknown."""
+    """Return the kind of a table by its name, or by its ending; `Parquet` if that is unknown."""
+    inner = InnerName.of(name)
+    if inner is not None:
+        return inner.kind
     return next((kind for kind, ends in _KINDS.items() if name.lower().endswith(ends)), "Parquet")
+
+
+def is_in_database(name: str) -> bool:
+    """Return whether a canonical name is that of a table in a database."""
+    inner = InnerName.of(name)
+    return inner is not None and inner.is_database
 
 
 def advice_on(name: str) -> str:
@@ -204,8 +229,8 @@ def advice_on(name: str) -> str:
 
 
 def is_called_a_table(name: str) -> bool:
-    """Return whether a file has the ending of a table that is read."""
-    return name.lower().endswith(_ENDS)
+    """Return whether a table has the ending, or the form, of a name that is read."""
+    return InnerName.of(name) is not None or name.lower().endswith(_ENDS)
 
 
 def compression_of(name: str) -> str | None:
@@ -489,6 +514,9 @@ def sharing(ours: str) -> Callable[[str], bool]:
         theirs = location_of(theirs)
         if overlap(ours, theirs):
             return True
+        mine, others = InnerName.of(ours), InnerName.of(theirs)
+        if mine is not None and others is not None:
+            return _one_table(mine, others)
         if is_url(ours) or is_url(theirs):
             return False
         if not known:
@@ -497,6 +525,15 @@ def sharing(ours: str) -> Callable[[str], bool]:
         return any(overlap(name, theirs) for name in names) or not files.isdisjoint(_behind(theirs)[0])
 
     return shared
+
+
+def _one_table(ours: InnerName, theirs: InnerName) -> bool:
+    """Return whether both are one table in a file of DuckDB that has several names."""
+    if ours.kind != DUCKDB or replace(ours, location=theirs.location) != theirs:
+        return False
+    with suppress(OSError):
+        return os.path.samefile(root_and_pattern(ours.location)[0], root_and_pattern(theirs.location)[0])
+    return False
 
 
 def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
@@ -535,6 +572,9 @@ def overlap(ours: str, theirs: str) -> bool:
 
 def _compared(name: str) -> Sequence[str]:
     """Parts of a canonical name, for comparison."""
+    inner = InnerName.of(name)
+    if inner is not None:
+        return inner.compared
     return compared_parts(name) if is_url(name) and not is_in_memory(name) else name.rstrip("/").split("/")
 
 

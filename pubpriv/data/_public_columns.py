@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.common.inner_names import EXCEL
 from pubpriv.common.tables import is_in_memory
 from pubpriv.data._arrow import (
     UNKNOWN_TYPE,
@@ -27,7 +28,7 @@ from pubpriv.data._arrow import (
     numbers_of,
     validity_of,
 )
-from pubpriv.data._public_files import PublicFile, check_content, public_files_of, read_arrow, unreadable
+from pubpriv.data._public_files import PublicFile, check_content, public_files_of, read_arrow, read_frame, unreadable
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.category_codes import check_kind, level_numbers
 from pubpriv.data.columns import Column, called_like, meant, parse_columns, sources_of, two_meanings
@@ -127,8 +128,8 @@ def columns_of_source(source: Any, columns: Sequence[str | Column] | None) -> li
         given = type(source).__name__
         lazy = ": collect() it first" if given == "LazyFrame" else ""
         raise InvalidInput(
-            "public rows must be a numeric (m, d) array, a DataFrame, or a file of Parquet, CSV, Feather, SPSS, Stata "
-            f"or SAS; this is a {given}{lazy}"
+            "public rows must be a numeric (m, d) array, a DataFrame, or a file of Parquet, CSV, Feather, Excel, SPSS, "
+            f"Stata or SAS; this is a {given}{lazy}"
         )
     names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(sources_of(parse_columns(columns)))
     if len(names) != rows.shape[1]:
@@ -350,6 +351,8 @@ def _columns_in(file: PublicFile) -> list[_PublicColumn]:
     """Columns of one file."""
     check_content(file)
     try:
+        if file.kind == EXCEL:
+            return _of_frame(read_frame(file))
         return _read_csv(file) if file.kind == "CSV" else _of_arrow_table(read_arrow(file))
     except InvalidInput:
         raise

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+from pubpriv.common.inner_names import EXCEL
 from pubpriv.common.tables import advice_on, is_called_a_table, is_url, kind_of, left_out_in_words
-from pubpriv.data.formats import OF_STATISTICS, read_whole
+from pubpriv.data.formats import OF_STATISTICS, read_whole, read_workbook
+from pubpriv.data.formats.pandas_columns import column_of
 from pubpriv.data.formats.parquet import read_all
 from pubpriv.data.stores import public_listing, read_public
 from pubpriv.errors import FilesNotRead, InvalidInput, PubPrivError, Unavailable
@@ -63,8 +65,8 @@ def public_files_of(name: str) -> list[PublicFile]:
 _CONTENTS = (
     (b"PAR1", "Parquet: let its name end with .parquet"),
     (b"ARROW1", "Feather: let its name end with .feather"),
-    (b"PK\x03\x04", "a spreadsheet, or a zip file: save the sheet as CSV, in UTF-8, or unpack the table"),
-    (b"\xd0\xcf\x11\xe0", "an old spreadsheet: save the sheet as CSV, in UTF-8"),
+    (b"PK\x03\x04", "Excel: let its name end with .xlsx if it is a workbook, or unpack it if it is a zip file"),
+    (b"\xd0\xcf\x11\xe0", "an old spreadsheet: save it as .xlsx, or its sheet as CSV, in UTF-8"),
     (b"\x1f\x8b", "compressed: let its name end with .csv.gz if it is CSV"),
     (b"\x28\xb5\x2f\xfd", "compressed: let its name end with .csv.zst if it is CSV"),
     (b"SQLite format 3", "a database: export the table as Parquet or CSV"),
@@ -93,8 +95,13 @@ def unreadable(name: str, error: Exception, kind: str = "a table") -> InvalidInp
     return InvalidInput(f"the public table {name} cannot be read as {kind}: {reason}{advice_on(name)}")
 
 
+def read_frame(file: PublicFile) -> Any:
+    """Read a workbook as a DataFrame whose columns have no types."""
+    return read_workbook(file.name, BytesIO(file.content))
+
+
 def read_arrow(file: PublicFile) -> Any:
-    """Read a file with typed columns, of any kind but CSV, in this thread.
+    """Read a file of any kind but CSV, in this thread; cells of a workbook become texts.
 
     A thread of Arrow's may release the bytes, which belong to Python, only when the process ends, and so abort it: on
     a busy machine a process that had finished its work once ended by SIGABRT.
@@ -104,6 +111,10 @@ def read_arrow(file: PublicFile) -> Any:
     if file.kind == "Feather":
         content = pa.BufferReader(file.content)
         return pa.ipc.open_file(content, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
+    if file.kind == EXCEL:
+        frame = read_frame(file)
+        columns = [column_of(frame.iloc[:, i]) for i in range(frame.shape[1])]
+        return pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
     if file.kind in OF_STATISTICS:
         return read_whole(file.name, BytesIO(file.content))
     return read_all(file.content)

@@ -1,8 +1,9 @@
 """Which person each row belongs to, and the weight of each row, computed from the id columns of a private table.
 
-An id becomes a 64-bit key by a fixed function of its canonical value alone. Two spellings of one id, such as 32-bit and
-64-bit integers, or a UUID and its text, give the same key, so a person never has two keys. Two persons with the same
-key count as one person, which costs only accuracy: they share the weight of one person.
+An id becomes a 64-bit key by a fixed function of its canonical value alone. In files of statistics software, which have
+no integers of 64 bits, the canonical value of a number is the nearest whole one. Two spellings of one id, such as
+32-bit and 64-bit integers, or a UUID and its text, give the same key, so a person never has two keys. Two persons with
+the same key count as one person, which costs only accuracy: they share the weight of one person.
 """
 
 import hashlib
@@ -61,13 +62,14 @@ def person_names(person: Any) -> tuple[str, ...]:
     return tuple(name_of(text, "a column that says whose row it is") for text in texts)
 
 
-def id_kind(name: str, kind: Any, where: str) -> str:
+def id_kind(name: str, kind: Any, where: str, whole_as_floats: bool = False) -> str:
     """Return the kind of ids in a column: `integers` or `text` (also for bytes, and for UUIDs).
 
     Args:
         name: of the column.
         kind: Arrow type.
         where: name of the table in messages.
+        whole_as_floats: the file stores whole numbers as floats, so floats of 64 bits are integers, too.
 
     Raises:
         InvalidInput: another type, in which the same id could be written in several ways.
@@ -76,7 +78,7 @@ def id_kind(name: str, kind: Any, where: str) -> str:
 
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_integer(kind):
+    if types.is_integer(kind) or (whole_as_floats and types.is_float64(kind)):
         return "integers"
     if is_uuid(kind):
         return "text"
@@ -110,9 +112,18 @@ def _keys_of(array: Any) -> np.ndarray:
 
     if is_uuid(array.type):
         array = texts_of_uuids(array)
+    if pa.types.is_floating(array.type):
+        array = pa.array(_nearest_whole(np.asarray(array.fill_null(0.0))))
     if not pa.types.is_integer(array.type):
         return _keys_of_text(array)
     return _mixed(_own(array.cast(pa.int64(), safe=False), np.uint64))
+
+
+def _nearest_whole(numbers: np.ndarray) -> np.ndarray:
+    """Nearest integers of 64 bits, 0 for NaN: ids that differ by less than one are one person, never two."""
+    largest = np.nextafter(2.0**63, 0.0)
+    whole: np.ndarray = np.clip(np.rint(np.nan_to_num(numbers)), -(2.0**63), largest).astype(np.int64)
+    return whole
 
 
 def _keys_of_text(array: Any) -> np.ndarray:

@@ -236,6 +236,9 @@ _DAMAGED = {
     "SPSS": "{where} is not an SPSS file, or it is damaged",
     "Stata": "{where} is not a Stata file, or it is damaged",
     "SAS": "{where} is not a SAS file, a data set or a transport file by its name, or it is damaged",
+    "Excel": "{where} is not a workbook of Excel, or it is damaged, or the first row of its sheet names no columns",
+    "DuckDB": "{where} cannot be read: there is no such file of DuckDB, or it is damaged, or of a newer version",
+    "PostgreSQL": "{where} cannot be read as a table of PostgreSQL",
     "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8; or "
     "it is damaged, or not compressed as its name says",
 }
@@ -276,7 +279,9 @@ def _footer_of(
     _check_schema(look, columns, where)
     if by is not None:
         _check_categories(look, by, where)
-    ids = tuple(id_kind(name, look.schema.field(_place(look, name, where)).type, where) for name in person)
+    ids = tuple(
+        id_kind(name, look.schema.field(_place(look, name, where)).type, where, look.whole_as_floats) for name in person
+    )
     dated = look.schema.field(_place(look, dates, where)).type if dates else None
     if dated is not None and dates not in look.untyped:
         check_dates(dates, dated, where)

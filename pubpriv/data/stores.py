@@ -14,13 +14,15 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any
 
-from pubpriv.common.lake_names import LakeName
+from pubpriv.common.inner_names import InnerName
+from pubpriv.common.lake_names import LakeName, location_of
 from pubpriv.common.table_logs import OnDisk, refuse_logged
 from pubpriv.common.tables import (
     Listing,
     canonical,
     compression_of,
     is_hidden,
+    is_in_database,
     is_url,
     is_web,
     kind_of,
@@ -93,6 +95,10 @@ def listing(uri: str) -> Listing:
             f"{uri} is a version of a table with a log, of which private rows alone are read: write public rows to a "
             "file of their own, or hand over the table that the format's own library opened"
         )
+    inner = InnerName.of(uri)
+    if inner is not None:
+        files = [uri] if inner.is_database else [f"{file}#{inner.table}" for file in listing(inner.location).files]
+        return Listing(files)
     if not is_url(uri):
         return local_listing(uri)
     root, pattern = root_and_pattern(uri)
@@ -224,7 +230,15 @@ def public_listing(uri: str) -> Listing:
     """List the files of a public table; see `listing`.
 
     A CSV file on a web server is fetched without being looked for first: many servers answer nothing else.
+
+    Raises:
+        InvalidInput: it is in a database.
     """
+    if is_in_database(uri):
+        raise InvalidInput(
+            f"the public table {uri} is in a database, of which private rows alone are read: write public rows to a "
+            "file, or hand over a frame or a relation in Python"
+        )
     return Listing([uri]) if is_web(uri) and kind_of(uri) == "CSV" else listing(uri)
 
 
@@ -235,7 +249,7 @@ def read_public(uri: str) -> bytes:
         FileNotFoundError: there is no such file.
         OSError: the store does not answer.
     """
-    filesystem, path = locate(uri)
+    filesystem, path = locate(location_of(uri))
     with filesystem.open_input_stream(path, compression=compression_of(uri)) as file:
         content: bytes = file.read()
     return content
@@ -249,7 +263,7 @@ def content_hash(path: str) -> str:
     digest = hashlib.sha256()
     try:
         for file in public_listing(canonical(path)).files:
-            content = read_public(file) if is_url(file) else Path(file).read_bytes()
+            content = read_public(file) if is_url(file) else Path(location_of(file)).read_bytes()
             digest.update(file.encode() + b"\0" + hashlib.sha256(content).digest())
     except (OSError, InvalidInput):
         return "missing"

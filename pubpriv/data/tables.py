@@ -41,7 +41,8 @@ class PrivateTable:
 
     Attributes:
         uri: configured location: a file, a folder or a glob, local or in an object store; a version of a table with a
-            log, `delta:FOLDER@VERSION`; or the name of a table in the memory of this process.
+            log, `delta:FOLDER@VERSION`; a sheet or a table of a database (`common.inner_names`); or the name of a table
+            in the memory of this process.
         columns: declared columns, in order.
         n_rows: number of records, which is public; None if the unit is a person, or if only rows of one period are
             asked, since the number is private then.
@@ -107,10 +108,11 @@ class PrivateTable:
         """Open a private table; reads the schema and the row counts, and nothing else.
 
         Args:
-            source: file of Parquet, CSV, Feather, SPSS, Stata or SAS, folder of files of one kind, or glob; a local
-                path or an object-store URI. Or a version of a table with a log, `delta:FOLDER@VERSION` or
+            source: file of Parquet, CSV, Feather, Excel, SPSS, Stata or SAS, folder of files of one kind, or glob; a
+                local path or an object-store URI. Or a version of a table with a log, `delta:FOLDER@VERSION` or
                 `iceberg:FOLDER@VERSION` (the extra `lake`); `delta:FOLDER` is its newest version, and a run goes on
-                with the version that it began with.
+                with the version that it began with. Or a sheet, `BOOK.xlsx#SHEET`, or a table of a database,
+                `duckdb:///FILE#TABLE` or `postgresql://HOST/DATABASE#TABLE` (the extra `databases`).
                 Or a table in memory: a DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of
                 DuckDB.
             columns: names or expressions; a name in backticks or double quotes is never an expression. Integers, floats

@@ -51,8 +51,8 @@ class Parameters(BaseModel):
     estimator: ClassVar[Estimator]
 
     private: str = Field(
-        description="Private table (Parquet, CSV, Feather, SPSS, Stata, SAS): file, folder or glob, local or s3://, "
-        "gs://, abfs://; no credentials in it"
+        description="Private table (Parquet, CSV, Feather, Excel, SPSS, Stata, SAS): file, folder or glob, local or "
+        "s3://, gs://, abfs://; no credentials in it"
     )
     public: str | None = Field(
         default=None,

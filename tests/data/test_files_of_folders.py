@@ -211,7 +211,7 @@ def test_values_of_partitions_are_in_no_message(what, tmp_path):
     if what == "twice":
         (folder / "1.parquet").hardlink_to(file)
     if what == "left out":
-        (folder / "notes.xlsx").write_bytes(b"PK")
+        (folder / "notes.ods").write_bytes(b"PK")
         message = Contents.of(pp.PrivateTable.open(tmp_path, ["b"])).left_out
     else:
         with pytest.raises(InvalidInput) as caught:
@@ -223,13 +223,13 @@ def test_values_of_partitions_are_in_no_message(what, tmp_path):
 
 
 FOREIGN = {
-    "t.xlsx": (b"PK\x03\x04", "a spreadsheet: save its sheet as CSV"),
+    "t.xls": (b"\xd0\xcf\x11\xe0", "a spreadsheet: save it as .xlsx, or its sheet as CSV"),
     "t.tsv": (b"a\tb\n1\t2\n", "tabs between its cells: write commas"),
     "t.txt": (b"a,b\n1,2\n", r"text: if commas separate its cells, let its name end with \.csv"),
     "t.csv.bz2": (b"BZh9", "compressed: of such files"),
     "t.rds": (b"\0" * 64, "statistics software: export it as CSV"),
     "t.sas7bdat": (b"\0" * 64, "is not a SAS file, a data set or a transport file by its name, or it is damaged"),
-    "t.duckdb": (b"\0" * 64, "a database: export the table"),
+    "t.duckdb": (b"\0" * 64, "a database: name a table in it, duckdb:"),
     "semicolons.csv": (b"a;b\n1,5;2\n", "separated by ';': commas separate the cells"),
     "comments.csv": (b"# exported 2026\na,b\n1,2\n", "begins with #: take comments away"),
 }

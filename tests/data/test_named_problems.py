@@ -24,11 +24,11 @@ def parquet():
 
 
 PUBLIC = {
-    "t.xlsx": (ZIP, "t.xlsx cannot be read as a table; by its name it is a spreadsheet: save its sheet as CSV"),
+    "t.ods": (ZIP, "t.ods cannot be read as a table; by its name it is a spreadsheet: save it as .xlsx, or its sheet"),
     "t.tsv": (CSV.replace(",", "\t"), "t.tsv cannot be read as a table; by its name it is text with tabs"),
     "t.txt": (CSV, "t.txt cannot be read as a table; by its name it is text: if commas"),
-    "sheet.csv": (ZIP, "sheet.csv is no CSV file, as its name says, but a spreadsheet"),
-    "sheet.parquet": (ZIP, "sheet.parquet is no Parquet file, as its name says, but a spreadsheet"),
+    "sheet.csv": (ZIP, "sheet.csv is no CSV file, as its name says, but Excel: let its name end with .xlsx"),
+    "sheet.parquet": (ZIP, "sheet.parquet is no Parquet file, as its name says, but Excel: let its name end"),
     "old.csv": (b"\xd0\xcf\x11\xe0" + bytes(99), "but an old spreadsheet"),
     "parquet.csv": (parquet(), "but Parquet: let its name end with .parquet"),
     "zipped.csv": (gzip.compress(CSV.encode()), "but compressed: let its name end with .csv.gz"),
@@ -56,7 +56,7 @@ def test_a_public_file_that_is_no_table_is_called_what_it_is(name, tmp_path):
 
 
 PRIVATE = {
-    "t.xlsx": "t.xlsx cannot be read as a table; by its name it is a spreadsheet: save its sheet as CSV",
+    "t.ods": "t.ods cannot be read as a table; by its name it is a spreadsheet: save it as .xlsx, or its sheet",
     "t.tsv": "t.tsv cannot be read as a table; by its name it is text with tabs",
     "t.rds": "t.rds cannot be read as a table; by its name it is of statistics software",
     "t.sav": "t.sav is not an SPSS file, or it is damaged",

@@ -142,7 +142,7 @@ MESSY = {
     "comment.csv": (b"# exported 2026\na,b\n1,2\n", "more cells than its header; its first line begins with #: take"),
     "comments.csv": (b"# exported, 2026\na,b\n1,2\n", "'a' is missing from .*; its first line begins with #: take"),
     "german.csv": (b"a;b\n50,1;5,2\n", "separated by ';': commas separate the cells of a CSV file, and points the dec"),
-    "sheet.xlsx": (b"PK\x03\x04", "by its name it is a spreadsheet: save its sheet as CSV"),
+    "sheet.ods": (b"PK\x03\x04", "by its name it is a spreadsheet: save it as .xlsx"),
     "tabs.tsv": (b"a\tb\n1\t2\n", "text with tabs between its cells: write commas, and let its name end with .csv"),
 }
 

@@ -115,6 +115,25 @@ def test_no_cell_makes_a_reader_fail(tmp_path):
         assert np.isnan(days[3])
 
 
+@pytest.mark.parametrize("end", WRITERS)
+def test_a_number_among_ids_is_the_nearest_whole_one(tmp_path, end):
+    """Such files have no integers of 64 bits; what is near one is that person, and no cell fails, however odd."""
+    odd = [5.0, 5.3, -0.0, 1e300 if end != "xpt" else 1e70, -1e18, np.nan, 4.999999999]
+    frame = pd.DataFrame({"id": odd, "x": np.ones(len(odd))})
+    WRITERS[end](frame, str(tmp_path / f"t.{end}"))
+    whole = pd.DataFrame({"id": pd.array([5, 5, 0, 2**63 - 1024, -(10**18), None, 5], "Int64"), "x": 1.0})
+    whole.to_parquet(tmp_path / "t.parquet")
+    tables = [PrivateTable.open(tmp_path / f"t.{each}", ["x"], person="id") for each in ("parquet", end)]
+    of_parquet, of_file = (np.concatenate([*table.chunks()[0].keys()]) for table in tables)
+    assert np.array_equal(of_parquet, of_file)
+
+
+def test_floats_among_ids_are_refused_where_there_are_integers(tmp_path):
+    pd.DataFrame({"id": [5.0], "x": [1.0]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidInput, match="is double: the person of a row is read from integers"):
+        PrivateTable.open(tmp_path / "t.parquet", ["x"], person="id")
+
+
 def test_other_files_are_refused_with_what_to_do(folder, tmp_path):
     """A damaged one, one in a store, and several kinds in a folder; nothing of the library's text is repeated."""
     (tmp_path / "t.sav").write_bytes(b"$FL2 but no more")

@@ -34,12 +34,15 @@ class Look:
         pieces: pieces in order.
         untyped: columns without a type: each cell is bytes, and is parsed by itself (`cells`).
         names_in_line: whether the names are the first line of a text, which may be a record.
+        whole_as_floats: whether whole numbers are stored as floats, for the format has no others: an id among them is
+            the nearest whole number.
     """
 
     schema: Any
     pieces: tuple[Piece, ...]
     untyped: frozenset[str] = frozenset()
     names_in_line: bool = False
+    whole_as_floats: bool = False
 
 
 class Format(Protocol):

@@ -134,7 +134,7 @@ def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape
     file = _opened(path, path)
     schema = pa.schema([(each.name, each.type) for each in file.variables])
     pieces = [Piece(i, min(_ROWS, file.rows - start)) for i, start in enumerate(range(0, file.rows, _ROWS))]
-    return Look(schema, tuple(pieces))
+    return Look(schema, tuple(pieces), whole_as_floats=True)
 
 
 def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:

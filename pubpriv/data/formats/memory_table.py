@@ -23,7 +23,7 @@ from pubpriv.errors import InvalidInput
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 _WHAT = (
-    "a private table is the path of a file (Parquet, CSV, Feather, SPSS, Stata, SAS), of a folder or a glob, or "
+    "a private table is the path of a file (Parquet, CSV, Feather, Excel, SPSS, Stata, SAS), of a folder or a glob, or "
     "a table in memory: a DataFrame of pandas or polars, a table or dataset of pyarrow, a relation of DuckDB"
 )
 
