@@ -25,6 +25,8 @@ _LEVEL = 0.05
 _FAR = 3.0
 """Matched components with means further apart than this, in standard deviations, may be different ones."""
 
+_MEAN, _GAUSSIAN = "mean", "gaussian"
+
 _NOISE, _SAMPLING, _CHANGED = "noise alone explains it", "noise and sampling explain it", "changed"
 
 
@@ -82,8 +84,8 @@ class Drift:
     """Result of `compare`.
 
     Attributes:
-        kind: kind of both releases.
-        columns: columns of both releases.
+        kind: kind of both releases; `mean` of a mean and a Gaussian.
+        columns: columns that both releases have, in the order of the first.
         threshold: in standard deviations; a difference beyond it is not chance.
         differences: differences of all numbers.
         pairs: matched components; empty if there are no components.
@@ -144,74 +146,99 @@ def compare(first: Estimate, second: Estimate) -> Drift:
 
     Args:
         first: a mean, a Gaussian, a mixture or quantiles.
-        second: of the same kind, over the same columns.
+        second: of the same kind, or a mean and a Gaussian, of which the means are compared. Numbers of columns that
+            only one of them has are left out, and a note names these columns.
 
     Raises:
         InvalidInput: they cannot be compared; the message says why.
     """
-    _check(first, second)
+    columns = _shared_columns(first, second)
     pairs: tuple[_Pair, ...] = ()
     if isinstance(first, MixtureEstimate) and isinstance(second, MixtureEstimate):
-        pairs = _match(first, second)
+        pairs = _match(first, second, columns)
     only_first = _alone(first.n_components or 0, {pair.first for pair in pairs})
     only_second = _alone(second.n_components or 0, {pair.second for pair in pairs})
     one, other = _compared(first), _compared(second)
     matched: list[tuple[int | None, int | None]] = [(pair.first, pair.second) for pair in pairs] or [(None, None)]
-    found = [(i, a, b) for i, j in matched for a, b in _paired(one[i], other[j])]
-    found += [(a.component, a, b) for a, b in _of_groups(first, second)]
+    pairs_of = [(i, a, b) for i, j in matched for a, b in _paired(one[i], other[j])]
+    pairs_of += [(a.component, a, b) for a, b in _of_groups(first, second)]
+    found = [(i, a, b) for i, a, b in pairs_of if {a.column, a.other_column} <= {*columns, None}]
+    if not found:
+        raise InvalidInput("the releases have no number in common: nothing can be compared")
     threshold = _threshold(len(found))
     differences = tuple(_difference(component, a, b, threshold, _ranks(first, second, a)) for component, a, b in found)
-    notes = _notes(first, second, pairs)
-    return Drift(first.kind, first.columns, threshold, differences, pairs, only_first, only_second, notes)
+    notes = (*_left_out(first, second, columns), *_notes(first, second, pairs))
+    kind = first.kind if first.kind == second.kind else _MEAN
+    return Drift(kind, columns, threshold, differences, pairs, only_first, only_second, notes)
 
 
-def _match(first: MixtureEstimate, second: MixtureEstimate) -> tuple[_Pair, ...]:
+def _match(first: MixtureEstimate, second: MixtureEstimate, columns: tuple[str, ...]) -> tuple[_Pair, ...]:
     """Match components of two mixtures: the assignment with the least sum of squared distances.
 
-    Distances are Mahalanobis distances of means, under the mean of both covariances. In the larger mixture some
-    components have no counterpart.
+    Distances are Mahalanobis distances of means in the shared columns, under the mean of both covariances. In the
+    larger mixture some components have no counterpart.
     """
     from scipy.optimize import linear_sum_assignment
 
-    sizes = range(len(first.weights)), range(len(second.weights))
-    squared = np.array([[_distance(first, i, second, j) ** 2 for j in sizes[1]] for i in sizes[0]])
-    rows, columns = linear_sum_assignment(squared)
-    return tuple(
-        _Pair(int(i) + 1, int(j) + 1, float(np.sqrt(squared[i, j]))) for i, j in zip(rows, columns, strict=True)
-    )
+    one, other = _parts(first, columns), _parts(second, columns)
+    squared = np.array([[_distance(a, b) ** 2 for b in other] for a in one])
+    pairs = zip(*linear_sum_assignment(squared), strict=True)
+    return tuple(_Pair(int(i) + 1, int(j) + 1, float(np.sqrt(squared[i, j]))) for i, j in pairs)
 
 
 def _alone(k: int, matched: set[int]) -> tuple[int, ...]:
     return tuple(j for j in range(1, k + 1) if j not in matched)
 
 
-def _distance(first: MixtureEstimate, i: int, second: MixtureEstimate, j: int) -> float:
-    covariance = (first.covariances[i] + second.covariances[j]) / 2
-    return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(covariance), first.means[i] - second.means[j])))
+def _parts(release: MixtureEstimate, columns: tuple[str, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and covariance of each component, in these columns."""
+    places = [release.columns.index(name) for name in columns]
+    pairs = zip(release.means, release.covariances, strict=True)
+    return [(mean[places], covariance[np.ix_(places, places)]) for mean, covariance in pairs]
 
 
-def _check(first: Estimate, second: Estimate) -> None:
+def _distance(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> float:
+    covariance = (one[1] + other[1]) / 2
+    return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(covariance), one[0] - other[0])))
+
+
+def _shared_columns(first: Estimate, second: Estimate) -> tuple[str, ...]:
+    """Columns that both have, in the order of the first.
+
+    Raises:
+        InvalidInput: a simulation, other kinds, or no such column.
+    """
     for number, estimate in (("first", first), ("second", second)):
         if estimate.provenance.get("dataset") is None:
             raise InvalidInput(f"the {number} model is a simulation, without a release's noise: it is not compared")
+    kinds = {first.kind, second.kind}
+    if len(kinds) > 1 and kinds != {_MEAN, _GAUSSIAN}:
+        raise InvalidInput(
+            f"a {first.kind} and a {second.kind} cannot be compared: give two releases of one kind, or a mean and a "
+            "gaussian"
+        )
+    shared = tuple(name for name in first.columns if name in second.columns)
+    if not shared:
+        raise InvalidInput(
+            f"the releases have no column in common: the first has {', '.join(first.columns)}, the second "
+            f"{', '.join(second.columns)}"
+        )
+    return shared
+
+
+def _left_out(first: Estimate, second: Estimate, columns: tuple[str, ...]) -> list[str]:
+    """Notes about what only one release has: columns, and the covariance of a Gaussian beside a mean."""
+    notes = []
+    for which, release in (("first", first), ("second", second)):
+        alone = [name for name in release.columns if name not in columns]
+        if alone:
+            notes.append(f"columns of the {which} release alone are left out: {', '.join(alone)}")
     if first.kind != second.kind:
-        raise InvalidInput(f"a {first.kind} and a {second.kind} cannot be compared: give two releases of one kind")
-    if set(first.columns) != set(second.columns):
-        lacking = [name for name in first.columns if name not in second.columns]
-        added = [name for name in second.columns if name not in first.columns]
-        lacking = [
-            f"only the {which} has {', '.join(names)}"
-            for which, names in (("first", lacking), ("second", added))
-            if names
-        ]
-        raise InvalidInput(
-            f"the releases have different columns ({'; '.join(lacking)}): only the same columns are compared"
-        )
-    if first.columns != second.columns:
-        raise InvalidInput(
-            f"the releases have their columns in another order ({', '.join(first.columns)} and "
-            f"{', '.join(second.columns)}): fit one of them again with --columns in the order of the other"
-        )
+        which = "first" if first.kind == _GAUSSIAN else "second"
+        notes.append(f"only the means are compared: the {which} release is a gaussian, whose covariance is left out")
+    if notes and isinstance(first, MixtureEstimate):
+        notes.append("components that were found in other columns may be other groups of rows, though these are alike")
+    return notes
 
 
 def _compared(estimate: Estimate) -> dict[int | None, list[Number]]:
@@ -240,8 +267,15 @@ def _of_groups(first: Estimate, second: Estimate) -> list[tuple[Number, Number]]
 
 def _paired(one: list[Number], other: list[Number]) -> list[tuple[Number, Number]]:
     """Pair numbers of the same place; quantiles of one release need not have the ranks of the other."""
-    places = {number.place: number for number in other}
-    return [(number, places[number.place]) for number in one if number.place in places]
+    places = {_place(number): number for number in other}
+    return [(number, places[_place(number)]) for number in one if _place(number) in places]
+
+
+def _place(number: Number) -> tuple[Any, ...]:
+    """Place of a number, whatever the order of columns: a covariance has none of its two columns first."""
+    quantity, column, other, *rest = number.place
+    pair = (column, other) if other is None else tuple(sorted((str(column), other)))
+    return quantity, *pair, *rest
 
 
 def _ranks(first: Estimate, second: Estimate, number: Number) -> tuple[float, float] | None:
