@@ -5,6 +5,7 @@ All of this is post-processing of released numbers, so it costs no privacy and n
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,13 +35,22 @@ def show(
         typer.Argument(help="Model file, or a dataset: then the newest in PUBPRIV_OUTPUT.", show_default=False),
     ],
     as_json: JsonOption = False,
+    out_: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write its numbers with intervals: .csv, .xlsx, or .tex.", show_default=False),
+    ] = None,
+    overwrite: _Overwrite = False,
 ) -> None:
     """Show a release: what it is, its numbers with their errors, its guarantee, and its warnings."""
     from pubpriv.released.report.evidence import sentences
     from pubpriv.released.report.lead import lead
     from pubpriv.released.report.words import headline, opening
 
-    estimate = _loaded(_newest(model))
+    file = _newest(model)
+    estimate = _loaded(file)
+    if out_ is not None:
+        _check_target(out_, [file], overwrite)
+        _write_numbers(estimate, out_)
     if as_json:
         out(json.dumps(estimate.to_json(), indent=1))
         return
@@ -56,6 +66,21 @@ def show(
     show_estimate(estimate)
     for sentence in sentences(estimate):
         out(sentence)
+
+
+def _write_numbers(estimate: "Estimate", path: Path) -> None:
+    """Write the numbers of a release as a table for other programs."""
+    from pubpriv.released.estimate import write_atomically
+
+    check_suffix(path, "a table of numbers", ".csv", ".xlsx", ".tex")
+    writers: dict[str, Callable[[], str | bytes]] = {
+        ".csv": estimate.to_csv,
+        ".tex": estimate.to_latex,
+        ".xlsx": estimate.workbook,
+    }
+    content = writers[path.suffix.lower()]()
+    written(lambda: write_atomically(path, content), path)
+    note(f"numbers written to {path}")
 
 
 def report(

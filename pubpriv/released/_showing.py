@@ -1,13 +1,16 @@
 """Views of a release in Python: one line, a table in a notebook, a frame, intervals, a summary."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.released.numbers import Z95, Number
+from pubpriv.released.exports import csv_of, latex_of, workbook_of
+from pubpriv.released.numbers import Z95, Number, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,13 +85,55 @@ class Shown(ABC):
         Raises:
             InvalidInput: another level.
         """
+        low, high = self._ends(level)
+        return self.to_frame().assign(low=low, high=high)
+
+    def _ends(self, level: float) -> tuple[list[float], list[float]]:
+        """Lower and upper ends of the intervals of all numbers."""
         from scipy.special import ndtri
 
         if not isinstance(level, int | float) or not 0 < level < 1:
             raise InvalidInput(f"a level lies between 0 and 1, for example 0.95, not {level!r}")
-        frame, times = self.to_frame(), float(ndtri(0.5 + level / 2)) / Z95
+        times = float(ndtri(0.5 + level / 2)) / Z95
         ends = [[n.value + times * (end - n.value) for end in n.interval] for n in self.numbers()]
-        return frame.assign(low=[low for low, _ in ends], high=[high for _, high in ends])
+        return [low for low, _ in ends], [high for _, high in ends]
+
+    def to_csv(self, level: float = 0.95) -> str:
+        """Write `interval` as CSV; a name that a spreadsheet would run as a formula gets an apostrophe in front."""
+        return csv_of(self.interval(level))
+
+    def to_excel(self, path: str | os.PathLike[str], level: float = 0.95) -> None:
+        """Write `interval` to a workbook of Excel, with what should be known of the numbers in a second sheet.
+
+        Raises:
+            InvalidInput: XlsxWriter is not installed (`pubpriv[excel]`).
+        """
+        Path(path).write_bytes(self.workbook(level))
+
+    def workbook(self, level: float = 0.95) -> bytes:
+        """Return the bytes of the workbook that `to_excel` writes."""
+        return workbook_of(self.interval(level), self._facts())
+
+    def to_latex(self, level: float = 0.95) -> str:
+        """Write weights, means, standard deviations and quantiles as a table for LaTeX, with the package booktabs."""
+        rows = []
+        for number, low, high in zip(self.numbers(), *self._ends(level), strict=True):
+            shown = number.deviation() if number.is_variance else number
+            ends = [max(end, 0.0) ** 0.5 if number.is_variance else end for end in (low, high)]
+            if shown.quantity != "covariance":
+                mark = " (doubtful)" if number.state == State.DOUBTFUL else ""
+                estimate = f"{shown.value:.6g} ± {shown.error:.2g}{mark}"
+                rows.append([_named(shown), estimate, " to ".join(f"{end:.6g}" for end in ends)])
+        return latex_of(["", "estimate ± standard error", f"{100 * level:g}% interval"], rows, self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        """What should be known of the numbers wherever they are."""
+        return {
+            "release": self.of_whom,
+            "estimated": self.estimand,
+            "guarantee": str(self.privacy.get("guarantee", {}).get("text", "not stated")),
+            "verdict": self.verdict,
+        }
 
     def summary(self) -> str:
         """Describe the release in a few lines: what it is, its guarantee, its main numbers and its warnings."""

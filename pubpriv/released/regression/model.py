@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pubpriv.errors import InvalidInput
+from pubpriv.released.exports import csv_of
 from pubpriv.released.regression.fields import SOURCES
 from pubpriv.released.regression.figures import Figure, frame_of
 from pubpriv.released.regression.printing import Printed
@@ -132,8 +133,8 @@ class Regression(Printed):
         return frame_of(self.coefficients, level)
 
     def to_csv(self, level: float = 0.95) -> str:
-        """Write the coefficients as CSV."""
-        return str(self.to_frame(level).to_csv(index=False))
+        """Write the coefficients as CSV; a name that a spreadsheet would run as a formula gets an apostrophe."""
+        return csv_of(self.to_frame(level))
 
     def to_json(self, level: float = 0.95) -> dict[str, Any]:
         """Return plain data."""

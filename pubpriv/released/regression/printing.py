@@ -2,17 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from pubpriv.released.exports import escaped
 from pubpriv.released.numbers import State
 from pubpriv.released.regression.fields import SOURCES
 from pubpriv.released.regression.figures import Figure
-
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-"""Signs that mean something else to LaTeX."""
 
 
 def sources_of(figures: Iterable[Figure]) -> tuple[str, ...]:
@@ -93,13 +86,13 @@ class Printed:
             r"% needs \usepackage{booktabs}",
             r"\begin{tabular}{lrr}",
             r"\toprule",
-            rf" & {_escaped(self.outcome)} & {100 * level:g}\% interval \\",
+            rf" & {escaped(self.outcome)} & {100 * level:g}\% interval \\",
             r"\midrule",
         ]
         for figure in self.coefficients:
             low, high = figure.interval(level)
             mark = r"$^{\dagger}$" if figure.state == State.DOUBTFUL else ""
-            lines.append(rf"{_escaped(figure.name)} & ${figure.value:.4g}${mark} & $[{low:.4g},\ {high:.4g}]$ \\")
+            lines.append(rf"{escaped(figure.name)} & ${figure.value:.4g}${mark} & $[{low:.4g},\ {high:.4g}]$ \\")
             lines.append(rf" & $({figure.error:.2g})$ & \\")
         lines += [
             r"\midrule",
@@ -120,7 +113,3 @@ class Printed:
 def _with_interval(figure: Figure, level: float) -> str:
     low, high = figure.interval(level)
     return f"{figure.value:.4g} ({low:.4g} to {high:.4g})"
-
-
-def _escaped(name: str) -> str:
-    return "".join(_SPECIAL.get(sign, sign) for sign in name)
