@@ -109,23 +109,37 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
     for component, part in by_component(numbers).items():
         weight = "".join(f"{number.value:.3f}" for number in of_quantity(part, "weight"))
         pairs = zip(of_quantity(part, "mean"), of_quantity(part, "sd"), strict=True)
-        cells = [f"{mean.value:.4g} ±{mean.error:.2g}\n(sd {sd.value:.3g})" for mean, sd in pairs]
+        cells = [f"{_with_error(mean)}\n(sd {sd.value:.3g})" for mean, sd in pairs]
         rows.append([str(component), weight, *cells])
     table("released components: mean ± standard error (sd)", ["", "weight", *columns], rows)
 
 
 def _show_groups(groups: "Groups", columns: "Sequence[str]", counted: str) -> None:
     """Show a row for each group: its number of rows or persons, its means, and whether it is mostly that of all."""
-    rows = []
+    from pubpriv.released.numbers import of_quantity
+
+    rows, spread = [], "covariance" in groups.each[0].parts
     for group in groups.each:
-        numbers = [number for number in group.numbers(columns) if number.quantity in ("mean", "weight")]
-        cells = [f"{number.value:.4g} ±{number.error:.2g}" for number in numbers]
+        every = [*group.numbers(columns)]
+        numbers = [number for number in every if number.quantity in ("mean", "weight")]
+        cells = [_with_error(number) for number in numbers]
+        if spread:
+            deviations = of_quantity(every, "sd")
+            cells = [f"{cell}\n(sd {_with_error(sd)})" for cell, sd in zip(cells, deviations, strict=True)]
         count, sd = group.rows
         rows.append([group.name, f"{count:.0f} ±{sd:.1g}", *cells, "yes" if group.borrowed else ""])
     heads = columns if "mean" in groups.each[0].parts else [f"component {j + 1}" for j in range(len(numbers))]
     what = "mean" if "mean" in groups.each[0].parts else "weight"
-    title = f"groups by {groups.by}: {counted}, and {what} ± standard error (the model file has all)"
+    also = " (sd ± standard error)" if spread else " (the model file has all)"
+    title = f"groups by {groups.by}: {counted}, and {what} ± standard error{also}"
     table(title, ["", counted, *heads, "mostly that of all groups"], rows)
+
+
+def _with_error(number: "Number") -> str:
+    """Write a number to two digits of its error, and the error."""
+    from pubpriv.released.report.digits import rounded, small
+
+    return f"{rounded(number.value, number.error)} ±{small(number.error)}"
 
 
 def _show_group_quantiles(estimate: "Estimate") -> None:
@@ -156,11 +170,15 @@ def _heads(sources: Sequence[str]) -> list[str]:
 
 def _cells(number: "Number", digits: str, sources: Sequence[str]) -> list[str]:
     """Write a number with its error, then the error's parts."""
-    return [f"{number.value:{digits}} ±{number.error:.2g}", *_parts(number, sources)]
+    from pubpriv.released.report.digits import small
+
+    return [f"{number.value:{digits}} ±{small(number.error)}", *_parts(number, sources)]
 
 
 def _parts(number: "Number", sources: Sequence[str]) -> list[str]:
-    return [f"±{getattr(number, source):.2g}" for source in sources]
+    from pubpriv.released.report.digits import small
+
+    return [f"±{small(getattr(number, source))}" for source in sources]
 
 
 def _show_ladder(scored: "Sequence[Mapping[str, Any]]") -> None:

@@ -43,7 +43,8 @@ def test_a_release_by_group_from_fit_to_sample(place, program):
     fit = ("fit", "gaussian", *RUN, "--public", "public.csv", "--by", "region")
     first = program(*fit, "--release-id", "r1", "--out", "1.json")
     assert first.code == 0, first.err
-    assert "groups by region" in first.out
+    told = first.out[first.out.index("groups by region") :]
+    assert told.count("(sd ") == 1 + 2 * 2  # in the title, and of two groups and two columns
     groups = pp.load("1.json").groups
     assert [group.name for group in groups.each] == ["north", "south"]
     assert groups["south"].parts["mean"] == pytest.approx([2, 2], abs=0.3)
@@ -53,7 +54,9 @@ def test_a_release_by_group_from_fit_to_sample(place, program):
     assert {each["group"] for each in compared["differences"]} == {None, "south"}
     assert any("north" in note for note in compared["notes"])
     assert program("report", "1.json", "--out", "1.html").code == 0
-    assert "Groups by region" in (place / "1.html").read_text()
+    page = (place / "1.html").read_text()
+    assert "Groups by region" in page
+    assert "sd of a" in page
     assert "groups by region" in program("show", "1.json").out
     assert program("sample", "1.json", "--rows", 500, "--group", "south", "--seed", 1, "--out", "s.csv").code == 0
     assert pd.read_csv("s.csv").mean().tolist() == pytest.approx([2, 2], abs=0.3)

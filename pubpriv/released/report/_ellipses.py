@@ -9,9 +9,9 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import Z95, of_all, of_columns, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
-from pubpriv.released.report._digits import percent, rounded
 from pubpriv.released.report._plane import Plane
 from pubpriv.released.report._quantiles import quantile_plot, share_dots
+from pubpriv.released.report.digits import percent, rounded
 from pubpriv.released.report.drawing import (
     FAINT,
     PAPER,

@@ -7,7 +7,7 @@ import numpy as np
 
 from pubpriv.released.numbers import MISSING, Z95, Number, sources_of
 from pubpriv.released.original_units import OriginalNumber
-from pubpriv.released.report._digits import MINUS, rounded, small
+from pubpriv.released.report.digits import MINUS, rounded, small
 
 
 @dataclass(frozen=True)

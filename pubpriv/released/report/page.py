@@ -33,7 +33,6 @@ from pubpriv.released.numbers import (
 from pubpriv.released.original_units import in_original_units
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report import evidence, words
-from pubpriv.released.report._digits import MINUS, rounded, small
 from pubpriv.released.report._ellipses import drawn
 from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
@@ -41,6 +40,7 @@ from pubpriv.released.report._markup import Figure, figure, template
 from pubpriv.released.report._quantiles import distribution_charts, group_dots, quantile_plot, share_dots
 from pubpriv.released.report._tables import Table, correlations, label, number_table, original_table
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
+from pubpriv.released.report.digits import MINUS, rounded, small
 from pubpriv.released.report.lead import lead
 
 _MOST_COLUMNS = 12
@@ -259,16 +259,19 @@ def _groups(estimate: Estimate) -> dict[str, Any] | None:
     if isinstance(estimate, QuantilesEstimate):
         return _group_quantiles(estimate, groups)
     of = [[n for n in group.numbers(estimate.columns) if n.quantity in ("mean", "weight")] for group in groups.each]
+    spreads = [of_quantity(group.numbers(estimate.columns), "sd") for group in groups.each]
     counts = estimate.counted_in_groups
-    heads = ["group", counts, *(n.column or f"component {n.component}" for n in of[0]), "mostly that of all groups"]
+    heads = ["group", counts, *(n.column or f"component {n.component}" for n in of[0])]
+    heads += [*(f"sd of {n.column}" for n in spreads[0]), "mostly that of all groups"]
     rows = [
         [
             group.name,
             f"{group.rows[0]:,.0f} ± {Z95 * group.rows[1]:.1g}",
             *(f"{rounded(n.value, n.error)} ± {small(Z95 * n.error)}" for n in numbers),
+            *(f"{rounded(n.value, n.error)} ± {small(Z95 * n.error)}" for n in deviations),
             "yes" if group.borrowed else "",
         ]
-        for group, numbers in zip(groups.each, of, strict=True)
+        for group, numbers, deviations in zip(groups.each, of, spreads, strict=True)
     ]
     chart = group_panels(groups, estimate.columns[:_MOST_COLUMNS])
     caption = f"Each group by {groups.by}, moved towards all groups together, the more the larger its own noise is."
