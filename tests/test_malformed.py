@@ -47,6 +47,7 @@ from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Shells
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
+from pubpriv.data.score_frames import ScoreFrame
 from pubpriv.data.tables import ArrayTable
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
@@ -77,6 +78,7 @@ GOOD = {
     "grid": Counts(GridCells(HALVES, (PLANE, FLAT), (((0, 0, 0),), ((1,), (2,)))), SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
     "shells": Counts(Shells(PLANE, (1.0, 4.0)), SD),
+    "scores": ClippedSums(Shells(ScoreFrame(PLANE), (1.0,)), (ScoreFrame(PLANE),) * 2, (1.0, 4.0), SD),
     "fourth": FourthMoments(HALVES, *TWO, SD),
     "sums": ClippedSums(HALVES, *TWO, SD),
     "moments": Moments.priced(HALVES, *TWO, PRICE, SHARES),
@@ -164,6 +166,14 @@ BAD = {
     "a choice of completed": (lambda: Completed(GOOD["selection"], PLANE), "question of completed"),
     "completed shares": (lambda: InShares(GOOD["completed gram"], 4), "question of shares"),
     "shares of counts": (lambda: InShares(GOOD["counts"], 4), "question of shares"),
+    "scores in a completed gram": (
+        lambda: replace(GOOD["completed gram"], frames=(ScoreFrame(PLANE),) * 2),
+        "frames of CompletedGram must be a Frame",
+    ),
+    "scores of four directions": (lambda: ClippedSums(Everything(), (ScoreFrame(WIDE),), (1.0,), SD), "4 directions"),
+    "scores, centre of one": (lambda: Counts(Shells(ScoreFrame(SHORT), (1.0,)), SD), "maps 1"),
+    "scores of scores": (lambda: ScoreFrame(ScoreFrame(PLANE)), "must be a Frame"),
+    "components of scores": (lambda: Cells((ScoreFrame(PLANE),), (0.0,)), "must be a Frame"),
     # one draw of noise for all columns: the first attack
     "sums, centre of one": (lambda: ClippedSums(Everything(), (SHORT,), (300.0,), SD), "maps 1 columns"),
     "gram, centre of one": (lambda: LiftedGram.second_moment(Everything(), (SHORT,), (300.0,), PRICE), "maps 1"),

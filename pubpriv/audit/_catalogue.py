@@ -44,6 +44,7 @@ from pubpriv.data.questions import (
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells
+from pubpriv.data.score_frames import AnyFrame, ScoreFrame
 from pubpriv.data.uncovered import Uncovered
 
 PRICE = Fraction(7, 10)
@@ -162,8 +163,23 @@ def _of_one_kind() -> dict[str, Question]:
         "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
         "gram-shares": InShares(_over_cells(LiftedGram, _cells(WEST, EAST)), 8),
         "joint": JointCounts.priced((PARTITIONS["cells"], PARTITIONS["shells"]), PRICE),
+        **_of_scores(),
         "completed-gram": _completed("everything", (0.7, 1.0)),
         "completed-sums": Completed(ClippedSums.priced(*_framed("everything"), PRICE), _FILL),
+    }
+
+
+def _of_scores() -> dict[str, Question]:
+    """Questions of a regression: score rows with their meat, their lengths, and regressors where scores are short."""
+    plane = Frame.of(np.array(WEST), _TILTED)
+    score, quarters = ScoreFrame(plane), (Fraction(1, 4), Fraction(1, 2), Fraction(1, 4))
+    short = Shells(score, (2.0,))
+    return {
+        "sums-score": ClippedSums.priced(Everything(), (score,), (0.5,), PRICE),
+        "gram-score": LiftedGram.priced(Everything(), (score,), (0.5,), PRICE, quarters),
+        "counts-score": Counts.priced(Shells(score, (0.5, 2.0, 40.0)), PRICE),
+        "gram-score-shells": LiftedGram.priced(short, (score, score), (0.5, 4.0), PRICE, _SHARES),
+        "gram-beside-score": LiftedGram.priced(short, (plane,), (0.75,), PRICE, quarters),
     }
 
 
@@ -376,7 +392,7 @@ def adds(question: Question, record: Record) -> Integers:
     return added(question, x)
 
 
-def _quantised(frame: Frame, radius: float, x: Vector, fourth: bool = False) -> list[int] | None:
+def _quantised(frame: AnyFrame, radius: float, x: Vector, fourth: bool = False) -> list[int] | None:
     """The record's integers, or None if it does not count; with `fourth`, those of its fourth powers."""
     z, norm = mapped(frame, x)
     if fourth:

@@ -35,6 +35,7 @@ from pubpriv.data.questions import (
 )
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Shells
+from pubpriv.data.score_frames import ScoreFrame
 from pubpriv.data.uncovered import Uncovered
 
 Make = Callable[..., Any]
@@ -207,6 +208,13 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
         "one centre inside a refined partition": lambda m: _counts(
             m, _refined(m, _cells(m, _PLANE), _cells(m, _NARROW))
         ),
+        "one centre for scores": lambda m: _sums(m, (m(ScoreFrame, inner=_NARROW),), (1.0,)),
+        "one centre for lengths of scores": lambda m: _counts(
+            m, m(Shells, frame=m(ScoreFrame, inner=_NARROW), edges=(1.0,))
+        ),
+        "scores of three directions": lambda m: _sums(
+            m, (m(ScoreFrame, inner=Frame((0.0, 0.0), ((1.0, 0.0),) * 3)),), (1.0,)
+        ),
         "a matrix with a short row": lambda m: _sums(
             m, (m(Frame, center=(0.0, 0.0), matrix=((1.0, 0.0), (1.0,)), diagonal=None),), (1.0,)
         ),
@@ -355,6 +363,8 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
             m, (m(_Bent, center=(0.0, 0.0), matrix=None, diagonal=None),), (1.0,)
         ),
         "a map in the place of a partition": lambda m: _counts(m, _PLANE),
+        "a score of a score": lambda m: _sums(m, (m(ScoreFrame, inner=m(ScoreFrame, inner=_PLANE)),), (1.0,)),
+        "a score in the place of a point's map": lambda m: _counts(m, _cells(m, m(ScoreFrame, inner=_PLANE))),
         "a question in the place of a partition": lambda m: _counts(m, Counts(HALVES, _SD)),
         "a map in the place of a question": lambda m: _PLANE,  # noqa: ARG005
         "nothing": lambda m: None,  # noqa: ARG005

@@ -22,13 +22,18 @@ from pubpriv.data.missing_patterns import MissingPatterns
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells
+from pubpriv.data.score_frames import AnyFrame, ScoreFrame
 from pubpriv.data.uncovered import Uncovered
 
 Vector = list[float]
 
 
-def mapped(frame: Frame, x: Vector) -> tuple[Vector, float]:
-    """Map a record: z = W x - W c where there is a matrix, or D (x - c); and |z|^2."""
+def mapped(frame: AnyFrame, x: Vector) -> tuple[Vector, float]:
+    """Map a record: z = W x - W c where there is a matrix, or D (x - c), or the score (r, r w) of these; and |z|^2."""
+    if isinstance(frame, ScoreFrame):
+        r, *w = mapped(frame.inner, x)[0]
+        score = [r, *(r * cell for cell in w)]
+        return score, _added(cell * cell for cell in score)
     if frame.matrix is not None:
         # rounded where the product rounds: on a line, whatever is clipped lies at half a step of the grid
         z = [_dot(row, x) - _dot(row, frame.center) for row in frame.matrix]

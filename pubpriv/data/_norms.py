@@ -10,8 +10,9 @@ import numpy as np
 
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame
+from pubpriv.data.score_frames import AnyFrame
 
-NormsOf = dict[int, dict[Frame, list[np.ndarray]]]
+NormsOf = dict[int, dict[AnyFrame, list[np.ndarray]]]
 """Squared norms by chunk and frame, block after block."""
 
 
@@ -26,12 +27,12 @@ class KeptNorms(Confined):
 
     def __init__(self, memory: NormsOf, number: int, most: int) -> None:
         self._memory, self._number, self._most = memory, number, most
-        self._frames: dict[int, Frame] = {}  # comparing frames is slow, so it is done once per chunk
+        self._frames: dict[int, AnyFrame] = {}  # comparing frames is slow, so it is done once per chunk
         self._known: dict[int, list[np.ndarray] | None] = {}
         self._made: defaultdict[int, dict[int, np.ndarray]] = defaultdict(dict)
         self._block = 0
 
-    def find(self, frame: Frame) -> np.ndarray | None:
+    def find(self, frame: AnyFrame) -> np.ndarray | None:
         """Return known norms (length,) of the current block, or None."""
         if id(frame) not in self._known:
             self._frames[id(frame)] = frame
@@ -39,9 +40,9 @@ class KeptNorms(Confined):
         known = self._known[id(frame)]
         return None if known is None else known[self._block]
 
-    def keep(self, frame: Frame, norms: np.ndarray) -> None:
+    def keep(self, frame: AnyFrame, norms: np.ndarray) -> None:
         """Keep norms of the current block, unless the frame has no matrix: then computing is as fast as a look-up."""
-        if frame.matrix is not None:
+        if not isinstance(frame, Frame) or frame.matrix is not None:
             norms.flags.writeable = False
             self._frames[id(frame)] = frame
             self._made[id(frame)][self._block] = norms

@@ -16,6 +16,7 @@ from pubpriv.data.questions import Bisection, BoundedScore
 from pubpriv.data.questions.base import PARTITIONS, OverRegions, Question
 from pubpriv.data.questions.completed import as_seen, fill_of
 from pubpriv.data.regions import NearestPoint, View
+from pubpriv.data.score_frames import FRAMES, AnyFrame
 from pubpriv.data.uncovered import Uncovered
 
 HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -5e-324, 0.0, -0.0)
@@ -40,9 +41,9 @@ _HALVINGS = 54
 """Halvings of the way between two records, after which no float lies between them."""
 
 
-def frames_in(value: Any) -> list[Frame]:
-    """Return the frames in a public value, each once."""
-    return list({frame: None for frame in parts_of(value) if isinstance(frame, Frame)})
+def frames_in(value: Any) -> list[AnyFrame]:
+    """Return the frames in a public value, each once; of a `ScoreFrame` both itself and the one in it."""
+    return list({frame: None for frame in parts_of(value) if isinstance(frame, FRAMES)})
 
 
 def integers_in(question: Question) -> list[Callable[[View], np.ndarray]]:
@@ -112,7 +113,8 @@ def trial_records(question: Question, columns: int, random: np.random.Generator)
 def _around(question: Question, columns: int, random: np.random.Generator) -> np.ndarray:
     """Records (columns, TRIED) about the question's centers and points, as far from them as its lengths say."""
     lengths = [abs(number) for part in parts_of(question) if not isinstance(part, Frame) for number in _numbers(part)]
-    frames = _some(frames_in(question), random) or [Frame((0.0,) * columns)]
+    linear = [frame for frame in frames_in(question) if isinstance(frame, Frame)]
+    frames = _some(linear, random) or [Frame((0.0,) * columns)]
     starts = [record for record in centers_and_points(question, TRIED) if np.isfinite(record).all()]
     starts = [starts[i] for i in random.permutation(len(starts))] or [np.zeros(columns)]
     far = random.choice(lengths or [1.0], TRIED) * random.uniform(0.1, 1.5, TRIED)
@@ -183,7 +185,7 @@ def _between_steps(question: Any, plain: np.ndarray, random: np.random.Generator
             frame, records = question.frames[region], plain[:, labels == region]
             scale = grid_scale(frame.dimension, question.radii[region])
 
-            def image(records: np.ndarray, frame: Frame = frame) -> np.ndarray:
+            def image(records: np.ndarray, frame: AnyFrame = frame) -> np.ndarray:
                 block = _view(asked, records).block
                 return frame.map(np.ascontiguousarray(block), np.empty((frame.dimension, block.shape[1])))
 
@@ -191,18 +193,18 @@ def _between_steps(question: Any, plain: np.ndarray, random: np.random.Generator
 
 
 def _midway(
-    frame: Frame,
+    frame: AnyFrame,
     records: np.ndarray,
     image: Callable[[np.ndarray], np.ndarray],
     scale: float,
     random: np.random.Generator,
 ) -> np.ndarray:
     """Move one cell of each record so that a coordinate of its image, times `scale`, is an integer and a half."""
-    _, matrix = frame.dense()
     records, count = records.copy(), np.arange(records.shape[1])
     rows = random.integers(frame.dimension, size=len(count))
-    cells = np.where(np.isnan(records), -1.0, np.abs(matrix)[rows].T).argmax(axis=0)
-    slopes = matrix[rows, cells]
+    along = frame.slopes(records)[rows, :, count].T
+    cells = np.where(np.isnan(records), -1.0, np.abs(along)).argmax(axis=0)
+    slopes = along[cells, count]
     if np.isnan(records).any():  # completed cells move with the others, in proportion
         moved, start = records.copy(), image(records)
         moved[cells, count] += 1.0
@@ -210,6 +212,8 @@ def _midway(
     wanted = (np.floor(image(records)[rows, count] * scale) + 0.5) / scale
     for _ in range(3):  # the last steps undo what rounding did to the first
         records[cells, count] += (wanted - image(records)[rows, count]) / slopes
+        if not isinstance(frame, Frame):  # the way to the border is no line
+            slopes = frame.slopes(records)[rows, cells, count]
     return records
 
 

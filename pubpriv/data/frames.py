@@ -109,6 +109,10 @@ class Frame:
         center, matrix, _ = self._arrays
         return np.asarray(matrix @ center)
 
+    def slopes(self, records: np.ndarray) -> np.ndarray:
+        """Return the derivatives (ell, d, count) of z at `records` (d, count), for trials with public records."""
+        return np.broadcast_to(self.dense()[1][:, :, None], (self.dimension, *records.shape))
+
     def dense(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (c (d,), W (ell, d)) as arrays."""
         center, matrix, diagonal = self._arrays

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.completion import Completion
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms
+from pubpriv.data.score_frames import FRAMES, AnyFrame
 from pubpriv.errors import InvalidInput
 
 _POINTS_AT_ONCE = 64
@@ -26,6 +27,8 @@ _POINTS_AT_ONCE = 64
 
 _ROOM = 1 << 25
 """Bytes of images that one question of a pass leaves to the next at most."""
+
+_F = TypeVar("_F", bound=AnyFrame)
 
 _PADDING = 8
 """Cells by which rows of products are longer than a block."""
@@ -41,22 +44,22 @@ class _Workspace(Confined):
     def __init__(self, together: bool = False) -> None:
         self._arrays: dict[object, np.ndarray] = {}
         self._together = together
-        self._by_id: dict[int, tuple[Frame, Frame]] = {}
-        self._by_value: dict[Frame, Frame] = {}
+        self._by_id: dict[int, tuple[AnyFrame, AnyFrame]] = {}
+        self._by_value: dict[AnyFrame, AnyFrame] = {}
         self._beside: dict[int, _Workspace] = {}
 
     def beside(self, key: int) -> "_Workspace":
         """Return a workspace of the same kind for other records in the same places."""
         return self._beside.setdefault(key, _Workspace(self._together))
 
-    def same(self, frame: Frame) -> Frame:
+    def same(self, frame: _F) -> _F:
         """Return the first of equal frames, so that they map a block once. They are compared once, which is slow."""
         if not self._together:
             return frame
         known = self._by_id.get(id(frame))
         if known is None:  # with the frame itself, since others may get its id when it is gone
             known = self._by_id[id(frame)] = frame, self._by_value.setdefault(frame, frame)
-        return known[1]
+        return known[1]  # type: ignore[return-value]  # equal frames are of one class
 
     def array(self, name: object, shape: tuple[int, ...]) -> np.ndarray:
         """Return the array of that name, with its old contents."""
@@ -96,8 +99,8 @@ class View(Confined):
         self._kept = kept
         self._watch = watch
         self._workspace = workspace or _Workspace()
-        self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
-        self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
+        self._mapped: dict[int, tuple[AnyFrame, np.ndarray, np.ndarray]] = {}
+        self._lengths: dict[int, tuple[AnyFrame, np.ndarray]] = {}
         self._completed: dict[int, tuple[Frame, View, Completion | None]] = {}
         self._used = 0
         self._counts = False
@@ -176,7 +179,7 @@ class View(Confined):
         """Return a view of other records in the same places, with the same weights, from which nothing is kept."""
         return View(block, None, self.weights, self.codes, None, self._watch, self.records)
 
-    def norms(self, frame: Frame) -> np.ndarray:
+    def norms(self, frame: AnyFrame) -> np.ndarray:
         """Return the squared norms of the block under `frame`, computed once."""
         frame = self._workspace.same(frame)
         found = self._lengths.get(id(frame))
@@ -187,13 +190,13 @@ class View(Confined):
             found = self._lengths[id(frame)] = (frame, norms)
         return found[1]
 
-    def _norms_alone(self, frame: Frame) -> np.ndarray:
+    def _norms_alone(self, frame: AnyFrame) -> np.ndarray:
         """Return the same if z itself is not needed."""
         self._mapped = {}
         out = self._workspace.array("the one", (frame.dimension, self.block.shape[1]))
         return squared_norms(frame.map(self.block, out))
 
-    def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    def mapped(self, frame: AnyFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return (z, squared norms) of the block under `frame`, computed once; see `counting`.
 
         The caller must not overwrite them: another question may be asked of this block.
@@ -224,14 +227,14 @@ class View(Confined):
             self._watch(values)
         return values
 
-    def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def picked(self, frame: AnyFrame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (z, squared norms) of the `wanted` records; the caller may overwrite z.
 
         A matrix product is computed for the whole block, of fixed shape, so the selection does not change it. A frame
         without a matrix works cell by cell, with one rounding each, so only the selected records are mapped.
         """
         frame = self._workspace.same(frame)
-        if frame.matrix is None and id(frame) not in self._mapped:
+        if isinstance(frame, Frame) and frame.matrix is None and id(frame) not in self._mapped:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
             room = self._workspace.array("picked", (self.block.size,))[: cells.size]
             z = frame.map_cells(cells, room.reshape(cells.shape))
@@ -406,11 +409,11 @@ class Shells:
         edges: radii, positive and rising; there is one region more than edges.
     """
 
-    frame: Frame
+    frame: AnyFrame
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        kind("the frame of Shells", self.frame, Frame)
+        kind("the frame of Shells", self.frame, *FRAMES)
         numbers("the edges of Shells", self.edges)
         for edge in self.edges:
             size("each of the edges of Shells", edge)

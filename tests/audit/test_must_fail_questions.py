@@ -35,6 +35,7 @@ from pubpriv.data.questions import _score as questions_score
 from pubpriv.data.questions import base as questions_base
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.data.regions import Cells, View
+from pubpriv.data.score_frames import ScoreFrame
 from pubpriv.privacy import noise
 from pubpriv.privacy.budgets import approx
 from pubpriv.privacy.noise import OperatingSystemNoise
@@ -356,3 +357,36 @@ def test_noise_below_two_to_the_twenty_in_a_gdp_ledger(monkeypatch):
     finding = priced(SMALL_NOISE)
     assert not finding.holds
     assert "sd 1048575 has a price" in finding.detail or "sd 1 has a price" in finding.detail
+
+
+# -- scores ----------------------------------------------------------------------------------------------------
+
+SCORES = ("sums-score", "gram-score", "counts-score", "gram-beside-score")
+
+
+def test_scores_that_lean_on_their_block(monkeypatch):
+    """A residual that is centred by the block's own mean: a record's score is no function of itself."""
+    assert not broken(*SCORES)
+    real = ScoreFrame.map
+
+    def centred(frame, block, out):
+        real(frame, block, out)
+        out -= np.nanmean(np.where(np.isfinite(out[0]), out[0], np.nan))
+        return out
+
+    monkeypatch.setattr(ScoreFrame, "map", centred)
+    assert set(broken("sums-score", "gram-score")) == {"sums-score", "gram-score"}
+
+
+def test_scores_whose_residual_is_read_beside_the_clip(monkeypatch):
+    """The regressors are clipped, and then multiplied by a residual of any size: no vector in the ball is left."""
+    real = images.quantise
+
+    def longer(z, norms, radius, *rest):
+        residuals = np.abs(z[0]).copy()
+        q, keep = real(z, norms, radius, *rest)
+        q *= np.rint(np.minimum(np.maximum(residuals, 1), 4))
+        return q, keep
+
+    monkeypatch.setattr(images, "quantise", longer)
+    assert set(broken("sums-score", "gram-score")) == {"sums-score", "gram-score"}

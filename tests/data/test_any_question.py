@@ -55,6 +55,13 @@ def frames(draw, d, ell=None):
     return {"type": "Frame", "center": draw(row), "matrix": matrix, "diagonal": diagonal}
 
 
+@st.composite
+def maps(draw, d, ell=None):
+    """A frame, or now and then the score rows of one."""
+    frame = draw(frames(d, ell))
+    return {"type": "ScoreFrame", "inner": frame} if draw(st.integers(0, 3)) == 0 else frame
+
+
 def width(frame):
     return len(frame["center"] if frame["matrix"] is None else frame["matrix"])
 
@@ -83,7 +90,7 @@ def cells(draw, d):
 @st.composite
 def shells(draw, d):
     edges = sorted(set(draw(st.lists(st.floats(0.25, 8), min_size=1, max_size=4))))
-    return {"type": "Shells", "frame": draw(frames(d)), "edges": edges}
+    return {"type": "Shells", "frame": draw(maps(d)), "edges": edges}
 
 
 @st.composite
@@ -207,7 +214,7 @@ def of_rows(draw, d):
         partition = draw(cells(d) | shells(d) | st.just({"type": "Everything"}))
         parts = [*draw(st.lists(st.floats(0.25, 4), min_size=d - 1, max_size=d - 1)), 1.0]
         told = {"fill": draw(frames(d, d)), "level": draw(st.floats(0, 1)), "parts_of_radius": parts}
-        return draw(joint("LiftedGram", partition, d)) | told | {"type": kind}
+        return draw(joint("LiftedGram", partition, d, frames)) | told | {"type": kind}
     if kind == "Completed":
         inner = draw(joint("Moments", draw(cells(d)), d))
         return {"type": kind, "inner": inner, "fill": draw(frames(d, d))}
@@ -257,11 +264,11 @@ def shared_shells(draw, d):
 
 
 @st.composite
-def joint(draw, kind, partition, d):
+def joint(draw, kind, partition, d, of=maps):
     """(the data of a question about sums in the regions of a partition)."""
     sd = st.integers(SD >> 8, SD)
     ell, k = draw(st.integers(1, d)), regions(partition)
-    own = draw(st.lists(frames(d, ell), min_size=1, max_size=2))
+    own = draw(st.lists(of(d, ell), min_size=1, max_size=2))
     radii = draw(st.lists(st.floats(0.25, 4), min_size=1, max_size=3))
     told = {"type": kind, "partition": partition, "frames": (own * k)[:k], "radii": (radii * k)[:k]}
     if kind in ("ClippedSums", "FourthMoments"):

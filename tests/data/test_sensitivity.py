@@ -89,17 +89,28 @@ ADVERSARIES = {
 }
 
 
+OWN = {
+    # in coordinates (r, w), whose scores are (r, r w): the two ends of one, or of regressors in a short score's shell
+    "gram-score": (at(WEST, (1, 0), 2.0), at(WEST, (-1, 0), 2.0)),
+    "gram-beside-score": (at(WEST, (0, 1), 2.0), at(WEST, (0, -1), 2.0)),
+    "gram-score-shells": (at(WEST, (0.7, 0.7), 1.0), at(WEST, (5, 2), 1.0)),
+    "counts-score": ADVERSARIES["counts"],
+    "columns-joint": (WEST, (4.0, math.expm1(6.0))),
+    "columns-by-category": (WEST, (4.0, math.expm1(6.0))),
+}
+
+
 def pair_for(name):
     """The adversarial pair of a question of the catalogue."""
     single = name.endswith("everything")
-    if name in ("columns-joint", "columns-by-category"):
-        return WEST, (4.0, math.expm1(6.0))
     if name.startswith(("counts", "joint")):
         return ADVERSARIES["counts-one" if single else "counts"]
     if name == "fourth-everything":
         return ADVERSARIES["orthogonal"]
     if name.startswith(("sums", "completed-sums")):
         return ADVERSARIES["antipodes"]
+    if name in OWN:
+        return OWN[name]
     if name.startswith("second-moment") or name == "completed-gram":
         return ADVERSARIES["orthogonal"]
     if name.startswith("bisection"):

@@ -22,7 +22,7 @@ import numpy as np
 from pubpriv.data._checks import integer, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.frames import GRID, Frame, grid_scale
+from pubpriv.data.frames import GRID, grid_scale
 from pubpriv.data.images import Images, counts_of, inhabited
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
@@ -38,6 +38,7 @@ from pubpriv.data.questions.base import (
 )
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Partition, View
+from pubpriv.data.score_frames import AnyFrame
 from pubpriv.errors import InvalidInput
 
 _Shares = tuple[Fraction, Fraction, Fraction]
@@ -67,7 +68,7 @@ class _Joint(OverRegions):
     def priced(
         cls,
         partition: Partition,
-        frames: tuple[Frame, ...],
+        frames: tuple[AnyFrame, ...],
         radii: tuple[float, ...],
         squared_distance: Fraction,
         shares: _Shares,
@@ -234,7 +235,7 @@ class LiftedGram(_Joint):
     def second_moment(
         cls,
         partition: Partition,
-        frames: tuple[Frame, ...],
+        frames: tuple[AnyFrame, ...],
         radii: tuple[float, ...],
         squared_distance: Fraction,
     ) -> "LiftedGram":
@@ -374,12 +375,12 @@ def _check_shares(names: str, shares: tuple[Fraction, ...]) -> None:
         raise InvalidInput(f"the shares of {names} must be positive and sum to at most 1")
 
 
-def _shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
+def _shared_frames(frames: tuple[AnyFrame, ...], partition: Partition) -> tuple[AnyFrame, ...]:
     """Replace equal frames by one object, the partition's own if it has it, so that a block is mapped once."""
     cells = partition.cells if isinstance(partition, ComponentShells) else partition
     inner = cells.inner if isinstance(cells, Refined) else (cells,)
     own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
     if {id(frame) for frame in own}.issuperset(map(id, frames)):
         return frames  # comparing frames is slow
-    known = {frame: frame for frame in own}
+    known: dict[AnyFrame, AnyFrame] = {frame: frame for frame in own}
     return tuple(known.setdefault(frame, frame) for frame in frames)

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from pubpriv.data.frames import GRID, Frame, grid_scale
+from pubpriv.data.frames import GRID, grid_scale
 from pubpriv.data.images import Images, inhabited
 from pubpriv.data.questions.base import (
     SUM_FACTOR,
@@ -20,6 +20,7 @@ from pubpriv.data.questions.base import (
     squared_weight,
 )
 from pubpriv.data.regions import Partition, View
+from pubpriv.data.score_frames import AnyFrame
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class RegionSums(OverRegions):
     def priced(
         cls,
         partition: Partition,
-        frames: tuple[Frame, ...],
+        frames: tuple[AnyFrame, ...],
         radii: tuple[float, ...],
         squared_distance: Fraction,
     ) -> Self:

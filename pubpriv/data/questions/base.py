@@ -20,12 +20,12 @@ from pubpriv.data.balls import Balls
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.column_cells import ColumnCells
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.missing_patterns import MissingPatterns
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.refined import Refined
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Shells, View
+from pubpriv.data.score_frames import FRAMES, AnyFrame
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
@@ -257,7 +257,7 @@ class OverRegions(Additive):
     """Whether the last regions may have no frame, so that their records are only counted."""
 
     partition: Partition
-    frames: tuple[Frame, ...]
+    frames: tuple[AnyFrame, ...]
     radii: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -318,7 +318,7 @@ def check_noise(what: str, scale: int) -> None:
 
 
 def _check_regions(
-    what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...], bare: bool
+    what: str, partition: Partition, frames: tuple[AnyFrame, ...], radii: tuple[float, ...], bare: bool
 ) -> None:
     """Check the class of the partition, and that each region has a frame and a radius; if `bare`, the last may not.
 
@@ -326,7 +326,7 @@ def _check_regions(
         InvalidInput: they do not match.
     """
     kind(f"the partition of {what}", partition, *PARTITIONS)
-    kinds(f"the frames of {what}", frames, Frame)
+    kinds(f"the frames of {what}", frames, *FRAMES)
     kind(f"the radii of {what}", radii, tuple)
     for radius in radii:
         size(f"each radius of {what}", radius)
@@ -338,7 +338,7 @@ def _check_regions(
         )
 
 
-def check_columns(columns: int, partition: Partition, frames: tuple[Frame, ...] = ()) -> None:
+def check_columns(columns: int, partition: Partition, frames: tuple[AnyFrame, ...] = ()) -> None:
     """Check that partition and frames fit records with this number of columns.
 
     Raises:

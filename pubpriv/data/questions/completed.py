@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data._checks import kind, number, numbers, size
+from pubpriv.data._checks import kind, kinds, number, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.completion import MOST_COLUMNS, Directions, room_left
 from pubpriv.data.frames import Frame, grid_scale
@@ -54,12 +54,14 @@ class CompletedGram(LiftedGram):
         InvalidInput: a fill of another number of directions than columns, or numbers out of range.
     """
 
+    frames: tuple[Frame, ...]
     fill: Frame
     level: float
     parts_of_radius: tuple[float, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        kinds("the frames of CompletedGram", self.frames, Frame)  # V is of a linear map
         check_fill(self.fill)
         number("the level of CompletedGram", self.level)
         if not 0 <= self.level <= 1:
@@ -74,7 +76,7 @@ class CompletedGram(LiftedGram):
     def of(cls, question: LiftedGram, fill: Frame, level: float, parts_of_radius: tuple[float, ...]) -> "CompletedGram":
         """Ask the same of completed records, at the same price."""
         asked = question.partition, question.frames, question.radii, question.noise_scales
-        return cls(*asked, fill, level, parts_of_radius)
+        return cls(*asked, fill, level, parts_of_radius)  # type: ignore[arg-type]  # checks its frames
 
     def check(self, columns: int) -> None:
         """Check that partition, frames and fill fit the columns."""
