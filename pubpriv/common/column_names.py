@@ -19,15 +19,20 @@ FUNCTIONS = ("log", "log1p", "sqrt")
 CALL = re.compile(rf"\s*({'|'.join(FUNCTIONS)})\((.+)\)\s*", re.DOTALL)
 CLIP = re.compile(r"\s*clip\((.+),([^,]+),([^,]+)\)\s*", re.DOTALL)
 LEVELS = re.compile(r"\s*levels\((.+)\)\s*", re.DOTALL)
+LEVEL = re.compile(r"\s*level\((.+)\)\s*", re.DOTALL)
+PRODUCT = re.compile(r"\s*product\((.+)\)\s*", re.DOTALL)
 RATIO = re.compile(rf"\s*({QUOTED}|\S.*?)\s+/\s+({QUOTED}|\S.*?)\s*", re.DOTALL)
-"""Match the expressions: a function of a column, a column between two numbers, levels of a column, and one column over
-another."""
+"""Match the expressions: a function of a column, a column between two numbers, levels of a column, whether it has one
+level, a product of columns, and one column over another."""
 
 _IN_QUOTES = re.compile(QUOTED)
 _OPENED = rf"(?<![^\s(,]){QUOTED}(?=\s*(?:[,)]|\Z)|\s+/\s)"
 _INSIDE = rf"\((?:{_OPENED}|[^()]|\([^()]*\))*\)"
 _NEXT = re.compile(rf"((?:{_OPENED}|{_INSIDE}|[^,])*)(,|\Z)", re.DOTALL)
 """A text and the comma after it. A quote that opens nothing is a part of a name."""
+
+
+_FORMS = CALL, CLIP, LEVELS, LEVEL, PRODUCT, RATIO
 
 
 def quoted(name: str, quote: str = "`") -> str:
@@ -37,7 +42,7 @@ def quoted(name: str, quote: str = "`") -> str:
 
 def is_expression(text: str) -> bool:
     """Return whether a text is an expression, and no name."""
-    return not _IN_QUOTES.fullmatch(text.strip()) and any(form.fullmatch(text) for form in (CALL, CLIP, LEVELS, RATIO))
+    return not _IN_QUOTES.fullmatch(text.strip()) and any(form.fullmatch(text) for form in _FORMS)
 
 
 def inside(text: str) -> str:

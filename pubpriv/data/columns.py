@@ -15,7 +15,9 @@ from pubpriv.common.column_names import (
     CALL,
     CLIP,
     FUNCTIONS,
+    LEVEL,
     LEVELS,
+    PRODUCT,
     RATIO,
     inside,
     is_expression,
@@ -43,8 +45,8 @@ _MARKS = {";": "';'", "\t": "tabs", "|": "'|'"}
 _COMMAS = "commas separate the cells of a CSV file, and points the decimals"
 
 _EXPRESSIONS = (
-    "log(column), log1p(column), sqrt(column), clip(column, low, high), levels(column, a, b), column / column with "
-    "blanks around /"
+    "log(column), log1p(column), sqrt(column), clip(column, low, high), levels(column, a, b), level(column, a), "
+    "product(column, column), column / column with blanks around /"
 )
 """All expressions, as messages list them."""
 
@@ -56,10 +58,12 @@ class Column:
 
     Attributes:
         source: column of the table.
-        function: `log`, `log1p`, `sqrt`, `clip`, `levels` or `ratio`; None: cells stay as they are.
+        function: `log`, `log1p`, `sqrt`, `clip`, `levels`, `level`, `product` or `ratio`; None: cells stay as they are.
         over: column by which `ratio` divides.
         between: the two bounds of `clip`.
         levels: texts that `levels` numbers from 0; any other one, that is not missing, has the number after the last.
+        level: text for which `level` is 1; for any other one, that is not missing, it is 0.
+        factors: columns of a `product`: plain ones, clipped ones, or levels.
     """
 
     source: str
@@ -67,6 +71,8 @@ class Column:
     over: str | None = None
     between: tuple[float, float] | None = None
     levels: tuple[str, ...] | None = None
+    level: str | None = None
+    factors: "tuple[Column, ...] | None" = None
 
     @property
     def name(self) -> str:
@@ -79,34 +85,63 @@ class Column:
     @property
     def categories(self) -> ByCategory:
         """The levels, as a list of categories of the source."""
-        return ByCategory(quoted(self.source), self.levels or ())
+        return ByCategory(quoted(self.source), self.levels or (str(self.level),))
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Columns of the table that the expression uses."""
+        if self.factors is not None:
+            return tuple(dict.fromkeys(source for factor in self.factors for source in factor.sources))
         return (self.source,) if self.over is None else (self.source, self.over)
 
     @property
+    def simple(self) -> "tuple[Column, ...]":
+        """Its factors, or itself."""
+        return self.factors or (self,)
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether it is made of other than the cells of one column, so that it cannot be undone."""
+        return self.over is not None or self.level is not None or self.factors is not None
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether it is made of levels of a column of texts."""
+        return self.levels is not None or self.level is not None
+
+    @property
     def original(self) -> str:
-        """What `undo` returns to: the source column, or the quotient itself, which cannot be undone."""
-        return self.source if self.over is None else self.name
+        """What `undo` returns to: the source column, or what is computed itself, which cannot be undone."""
+        return self.name if self.is_computed else self.source
 
     def of(self, cells: Callable[[str], np.ndarray], numbered: Callable[[ByCategory], np.ndarray]) -> np.ndarray:
         """Return the input of `apply`: cells of the source, numbers of levels, or quotients.
 
-        A quotient is missing if the divisor is 0.
+        A quotient is missing if the divisor is 0. A product rounds once for each factor but the first, so its cells
+        depend on nothing else, wherever they are computed.
 
         Args:
             cells: returns the cells of a column of the table by its name.
             numbered: returns the numbers of a column's levels.
         """
-        if self.levels is not None:
-            return numbered(self.categories)
+        if self.factors is not None:
+            return self._product(cells, numbered)
+        if self.of_texts:
+            numbers = numbered(self.categories)
+            return numbers if self.level is None else np.where(np.isnan(numbers), np.nan, numbers == 0.0)
         if self.over is None:
             return cells(self.source)
         with np.errstate(all="ignore"):
             quotients = cells(self.source) / cells(self.over)
         return np.where(np.isfinite(quotients), quotients, np.nan)
+
+    def _product(self, cells: Callable[[str], np.ndarray], numbered: Callable[[ByCategory], np.ndarray]) -> np.ndarray:
+        found = np.ones(())
+        with np.errstate(all="ignore"):
+            for factor in self.simple:
+                own = factor.of(cells, numbered)
+                found = found * (own if factor.between is None else np.clip(own, *factor.between))
+        return np.asarray(found)
 
     def apply(self, cells: np.ndarray) -> None:
         """Map `cells` in place; the caller holds `np.errstate(all="ignore")`."""
@@ -122,6 +157,10 @@ class Column:
 
     def written(self, source: str, over: str | None) -> str:
         """Return its text with these texts of its sources."""
+        if self.factors is not None:
+            return f"product({', '.join(factor.name for factor in self.factors)})"
+        if self.level is not None:
+            return f"level({source}, {_level_text(self.level)})"
         if over is not None:
             return f"{source} / {over}"
         if self.between is not None:
@@ -227,22 +266,58 @@ def _parse(name: object) -> Column:
         raise InvalidInput('a column name is empty: write --columns a,b,"log1p(c)"')
     if not is_expression(name):
         return Column(inside(name))
-    if match := CALL.fullmatch(name):
-        return Column(inside(match[2]), match[1])
-    if match := CLIP.fullmatch(name):
-        low, high = (_number(text) for text in match.groups()[1:])
-        if low is None or high is None or not low < high:
-            raise InvalidInput(f"{name.strip()}: a column is clipped between two numbers, clip(column, low, high)")
-        return Column(inside(match[1]), "clip", between=(low, high))
-    if match := LEVELS.fullmatch(name):
-        source, *levels = (inside(text) for text in split_columns(match[1]))
-        if not levels:
-            raise InvalidInput(f"{name.strip()}: levels are of a column and its texts, levels(column, a, b)")
-        ByCategory(quoted(source), tuple(levels))  # refuses lists that are none
-        return Column(source, "levels", levels=tuple(levels))
-    match = RATIO.fullmatch(name)
-    assert match is not None  # the last kind of expression
+    return next(make(name, match) for form, make in _FORMS if (match := form.fullmatch(name)))
+
+
+def _call(name: str, match: re.Match[str]) -> Column:
+    del name
+    return Column(inside(match[2]), match[1])
+
+
+def _clipped(name: str, match: re.Match[str]) -> Column:
+    low, high = (_number(text) for text in match.groups()[1:])
+    if low is None or high is None or not low < high:
+        raise InvalidInput(f"{name.strip()}: a column is clipped between two numbers, clip(column, low, high)")
+    return Column(inside(match[1]), "clip", between=(low, high))
+
+
+def _numbered(name: str, match: re.Match[str]) -> Column:
+    source, *levels = (inside(text) for text in split_columns(match[1]))
+    if not levels:
+        raise InvalidInput(f"{name.strip()}: levels are of a column and its texts, levels(column, a, b)")
+    ByCategory(quoted(source), tuple(levels))  # refuses lists that are none
+    return Column(source, "levels", levels=tuple(levels))
+
+
+def _indicated(name: str, match: re.Match[str]) -> Column:
+    source, *levels = (inside(text) for text in split_columns(match[1]))
+    if len(levels) != 1:
+        raise InvalidInput(f"{name.strip()}: a level is of a column and one of its texts, level(column, a)")
+    ByCategory(quoted(source), tuple(levels))
+    return Column(source, "level", level=levels[0])
+
+
+def _ratio(name: str, match: re.Match[str]) -> Column:
+    del name
     return Column(inside(match[1]), "ratio", inside(match[2]))
+
+
+def _multiplied(name: str, match: re.Match[str]) -> Column:
+    """Return the product of two columns or more; the logarithm of a cell may round otherwise in another place."""
+    factors = tuple(_parse(text) for text in split_columns(match[1]))
+    if len(factors) < 2 or any(factor.function not in (None, "clip", "level") for factor in factors):
+        raise InvalidInput(
+            f"{name.strip()}: a product is of two columns or more, each plain, clip(column, low, high) or "
+            "level(column, a)"
+        )
+    return Column(factors[0].source, "product", factors=factors)
+
+
+_FORMS = (
+    *((CALL, _call), (CLIP, _clipped), (LEVELS, _numbered)),
+    *((LEVEL, _indicated), (PRODUCT, _multiplied), (RATIO, _ratio)),
+)
+"""Makers of columns, by the form of an expression."""
 
 
 def _number(text: str) -> float | None:

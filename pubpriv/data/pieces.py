@@ -324,10 +324,11 @@ def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
         own = column.function is not None and column.name in look.schema.names
         if own and not {*column.sources} <= {*look.schema.names}:
             raise InvalidInput(two_meanings(column, f"the private table {where}"))
-    for column in columns:
-        if column.levels is not None:
+    simple = [factor for column in columns for factor in column.simple]
+    for column in simple:
+        if column.of_texts:
             _check_categories(look, column.categories, where)
-    for name in sources_of(column for column in columns if column.levels is None):
+    for name in sources_of(column for column in simple if not column.of_texts):
         kind = look.schema.field(_place(look, name, where)).type
         if name not in look.untyped and not is_read_as_number(kind):
             raise InvalidInput(f"column {name!r} of the private table {where} {no_number(name, kind)}")

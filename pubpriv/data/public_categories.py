@@ -71,6 +71,20 @@ def counted_columns(public: Any, columns: Sequence[str] | None, counted: Sequenc
     return tuple(dict.fromkeys(column.name for column in (*kept, *wanted)))
 
 
+def texts_of_columns(public: Any, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the distinct texts of each column, by its name, sorted; none of a column of numbers, or of none at all.
+
+    Args:
+        public: as in `groups_of`, and only columns that are there.
+        columns: names.
+
+    Raises:
+        InvalidInput, Unavailable: as `groups_of` does.
+    """
+    numeric = _numeric(public)
+    return tuple(() if name in numeric else groups_of(public, quoted(name)).values for name in columns)
+
+
 def _numeric(public: Any) -> list[str]:
     """Names of the columns of numbers; none if there is no such column."""
     try:

@@ -280,9 +280,9 @@ class ArrayTable:
         if len(names) != found.shape[1]:
             raise InvalidInput(f"the simulated rows have {found.shape[1]} columns, but {len(names)} are named")
         mapped = parse_columns(list(names))
-        if quotients := [column.name for column in mapped if column.over is not None]:
+        if computed := [column.name for column in mapped if column.is_computed]:
             raise InvalidInput(
-                f"simulated rows have one array column for {quotients[0]}: divide before, and name it so"
+                f"simulated rows have one array column for {computed[0]}: compute it before, and name it so"
             )
         keys = None if persons is None else keys_in_memory(persons, len(found))
         by, categories = (None, None) if groups is None else groups

@@ -66,7 +66,7 @@ def test_a_clip_has_two_numbers(typed):
 
 def test_simulated_rows_are_one_column_each():
     """A quotient has two; a clip is applied to the array's column."""
-    with pytest.raises(InvalidInput, match="divide before"):
+    with pytest.raises(InvalidInput, match="compute it before"):
         pp.Curator.simulation(np.ones((9, 1)), "zcdp:1", seed=1, columns=["a / b"])
     curator = pp.Curator.simulation(np.full((2000, 1), 50.0), "zcdp:5", seed=1, columns=["clip(x, 0, 3)"])
     found = pp.estimate_mean(np.array([[-1.0], [0], [1]]), curator, covariance="identity")

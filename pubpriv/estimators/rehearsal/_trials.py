@@ -88,7 +88,7 @@ def _trial(estimate: Estimate, share: float, names: tuple[str, ...], public: Pub
 def _with_plain_names(public: PublicTable) -> PublicTable:
     """Name quotients as columns of their own: rows in memory have no columns to divide."""
     columns = zip(public.columns, parse_columns(public.columns), strict=True)
-    names = {name: quoted(name) if column.over is not None else name for name, column in columns}
+    names = {name: quoted(name) if column.is_computed else name for name, column in columns}
     left_out = tuple(replace(each, column=names[each.column]) for each in public.left_out)
     return PublicTable(tuple(names.values()), public.rows, public.dropped, left_out=left_out)
 
