@@ -41,6 +41,7 @@ def bench(
     budget: str = "zcdp:0.5",
     laws: str = "all",
     sizes: str = "all",
+    fitted: bool = False,
 ) -> dict[str, Any]:
     """One row for each law and size: root mean square errors of coefficients over those of OLS, by way.
 
@@ -51,6 +52,7 @@ def bench(
         budget: of every way, as text: zcdp.
         laws: names with commas between them; `all`.
         sizes: n:d with commas between them; `all`.
+        fitted: `released` is `estimate_regression`, not read from a Gaussian.
 
     Raises:
         InvalidInput: a budget of another kind.
@@ -60,14 +62,15 @@ def bench(
         raise InvalidInput("the ways are compared under zCDP: zcdp:0.5, for example")
     rho = float(parsed.rho)
     cells = cells_of(laws, sizes, _SIZES)
-    jobs = [(cell, rho, first_seed + run) for cell in cells for run in range(runs)]
+    jobs = [(cell, rho, first_seed + run, fitted) for cell in cells for run in range(runs)]
     drawn = defaultdict(list)
-    for (cell, _, _), found in zip(jobs, in_processes(_drawn, jobs, workers), strict=True):
+    for (cell, *_), found in zip(jobs, in_processes(_drawn, jobs, workers), strict=True):
         drawn[cell].append(found)
     rows = [_row(cell, drawn[cell]) for cell in cells]
     return {
         "bench": "regression",
         "part": "beside others",
+        "fitted": fitted,
         "budget": budget,
         "runs": runs,
         "first_seed": first_seed,
@@ -98,15 +101,19 @@ def _row(cell: Cell, drawn: list[dict[str, np.ndarray | None]]) -> dict[str, Any
     return told | {"best_rival": rivals[best], "met": met}
 
 
-def _drawn(job: tuple[Cell, float, int]) -> dict[str, np.ndarray | None]:
+def _drawn(job: tuple[Cell, float, int, bool]) -> dict[str, np.ndarray | None]:
     """Errors (d,) of one draw in OLS standard errors, by way; None where a way gives no answer."""
-    cell, rho, seed = job
+    cell, rho, seed, fitted = job
     rows, slopes, public, generator = drawn_rows(cell, seed)
     ols, errors, _ = least_squares_of(rows)
     found: dict[str, np.ndarray | None] = {"ols": ols, "released": None}
     try:
-        estimate = pp.estimate_gaussian(public, pp.Curator.simulation(rows, f"zcdp:{rho}", seed), force=True)
-        found["released"] = estimate.regress(estimate.columns[-1]).coef
+        curator = pp.Curator.simulation(rows, f"zcdp:{rho}", seed)
+        outcome = curator.columns[-1]
+        if fitted:
+            found["released"] = pp.estimate_regression(public, curator, outcome=outcome, force=True).coefficients
+        else:
+            found["released"] = pp.estimate_gaussian(public, curator, force=True).regress(outcome).coef
     except PubPrivError:
         pass
     for way, rival in _RIVALS.items():

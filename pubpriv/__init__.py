@@ -15,16 +15,19 @@ _HOMES = {
     "MeanEstimate": "pubpriv.released.kinds",
     "MixtureEstimate": "pubpriv.released.kinds",
     "PrivateGaussianMixture": "pubpriv.estimators.mixture.scikit",
+    "PrivateLinearRegression": "pubpriv.estimators.regression.scikit",
     "PrivateTable": "pubpriv.data.tables",
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
     "QuantilesEstimate": "pubpriv.released.quantiles",
     "Regression": "pubpriv.released.regression.model",
+    "RegressionEstimate": "pubpriv.released.fitted",
     "ZeroConcentratedDP": "pubpriv.privacy.budgets",
     "estimate_gaussian": "pubpriv.estimators.gaussian.driver",
     "estimate_mean": "pubpriv.estimators.mean.driver",
     "estimate_mixture": "pubpriv.estimators.mixture.driver",
     "estimate_quantiles": "pubpriv.estimators.quantiles.driver",
+    "estimate_regression": "pubpriv.estimators.regression.driver",
     "load": "pubpriv.released.kinds",
     "parse_budget": "pubpriv.privacy.budgets",
 }
@@ -38,8 +41,11 @@ if TYPE_CHECKING:
     from pubpriv.estimators.mixture.driver import estimate_mixture
     from pubpriv.estimators.mixture.scikit import PrivateGaussianMixture
     from pubpriv.estimators.quantiles.driver import estimate_quantiles
+    from pubpriv.estimators.regression.driver import estimate_regression
+    from pubpriv.estimators.regression.scikit import PrivateLinearRegression
     from pubpriv.ledger import Ledger
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
+    from pubpriv.released.fitted import RegressionEstimate
     from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.released.quantiles import QuantilesEstimate
     from pubpriv.released.regression.model import Regression
@@ -53,16 +59,19 @@ __all__ = [
     "MeanEstimate",
     "MixtureEstimate",
     "PrivateGaussianMixture",
+    "PrivateLinearRegression",
     "PrivateTable",
     "PublicTable",
     "PureDP",
     "QuantilesEstimate",
     "Regression",
+    "RegressionEstimate",
     "ZeroConcentratedDP",
     "estimate_gaussian",
     "estimate_mean",
     "estimate_mixture",
     "estimate_quantiles",
+    "estimate_regression",
     "load",
     "parse_budget",
 ]

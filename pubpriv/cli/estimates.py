@@ -29,6 +29,8 @@ def show(estimate: "Estimate") -> None:
     out(f"spent: {spent} in {charges} charges, release {estimate.provenance['release_id']}")
     if estimate.kind == "quantiles":
         _show_quantiles(numbers)
+    elif estimate.kind == "regression":
+        _show_regression(estimate)
     elif estimate.n_components is None:
         _show_columns(numbers)
         _show_original_units(estimate)
@@ -99,6 +101,20 @@ def _show_quantiles(numbers: "Sequence[Number]") -> None:
         for number in of_quantity(numbers, "share")
     ]
     table("released shares of the rows", ["", "", "share", "95% interval"], shares)
+
+
+def _show_regression(estimate: "Estimate") -> None:
+    """Show a row for each coefficient, as journals print it, and how well the line fits."""
+    from pubpriv.released.fitted import RegressionEstimate
+    from pubpriv.released.regression.printing import cells, heads, sources_of
+
+    assert isinstance(estimate, RegressionEstimate)  # by its kind
+    found, level = estimate.regression, 0.95
+    sources = sources_of(found.coefficients)
+    title = f"{found.outcome} on the columns below: estimates with standard errors that hold where scatter is uneven"
+    table(title, heads(level, sources), [cells(figure, level, sources) for figure in found.coefficients])
+    for line in found.measures(level):
+        out(line)
 
 
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:

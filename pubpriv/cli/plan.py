@@ -114,7 +114,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if known.public is None and not estimator.needs_public(settings):
             opened: PublicTable | Size = _no_public(public_rows, dims, known.columns)
         else:
-            opened = _public(_with_shares(known, settings, estimator), public_rows, dims, estimator)
+            opened = _public(_with_named(known, settings, estimator), public_rows, dims, estimator)
         by_column = by_column_options(estimator, given)
         if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
@@ -176,6 +176,19 @@ def _persons(case: Any, persons: int | None, rows_per_person: str, sizes: str | 
 
 for each in ESTIMATORS:
     app.command(each.name, help=each.plan_help)(with_settings(_plan(each), each, planned=True))
+
+
+def _with_named(known: Known, settings: Any, estimator: Estimator) -> Known:
+    """Name the columns that settings name, with the levels of the public rows."""
+    sources = settings.sources_of_terms() if hasattr(settings, "sources_of_terms") else None
+    if sources is None or known.public is None:
+        return _with_shares(known, settings, estimator)
+    from pubpriv.data.public_categories import texts_of_columns
+    from pubpriv.estimators.jobs import check_public_file
+
+    check_public_file(known.public, known.ledger, known.private)
+    levels = dict(zip(sources, texts_of_columns(known.public, sources), strict=True))
+    return replace(known, columns=settings.columns_of_terms(levels))
 
 
 def _with_shares(known: Known, settings: Any, estimator: Estimator) -> Known:

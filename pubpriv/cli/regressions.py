@@ -28,12 +28,15 @@ def regression(
     laws: Annotated[str, typer.Option(help="Laws of the rows, with commas between them.")] = "all",
     sizes: Annotated[str, typer.Option(help="Rows and regressors, n:d, with commas between them.")] = "all",
     beside: Annotated[bool, typer.Option("--beside", help="Other private regressions of the same rows, too.")] = False,
+    fitted: Annotated[
+        bool, typer.Option("--fitted", help="Regressions that are fitted, in the place of those of a Gaussian.")
+    ] = False,
     tables: Annotated[bool, typer.Option("--tables", help="Real tables, in the place of laws.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure coefficients of a released Gaussian beside OLS of the same rows, and what their intervals hold."""
-    if tables and (beside or laws != "all" or sizes != "all"):
-        raise InvalidInput("--tables stands alone: leave out --beside, --laws and --sizes")
+    """Measure coefficients, of a released Gaussian or fitted, beside OLS of the same rows, and what intervals hold."""
+    if tables and (beside or fitted or laws != "all" or sizes != "all"):
+        raise InvalidInput("--tables stands alone: leave out --beside, --fitted, --laws and --sizes")
     if tables:
         from benchmarks.regression_tables import bench as bench_tables
 
@@ -42,12 +45,12 @@ def regression(
     elif beside:
         from benchmarks.regression_rivals import bench as bench_beside
 
-        found = bench_beside(runs, first_seed, workers, budget, laws, sizes)
+        found = bench_beside(runs, first_seed, workers, budget, laws, sizes, fitted)
         title, headings = "errors of coefficients over those of OLS, by way", _BESIDE
     else:
         from benchmarks.regression import bench
 
-        found = bench(runs, first_seed, workers, budget, laws, sizes)
+        found = bench(runs, first_seed, workers, budget, laws, sizes, fitted)
         title, headings = "errors of coefficients over those of OLS, and what 95% intervals hold", _LAWS
     if not as_json:
         tell_rows(title, headings, found["rows"])

@@ -5,7 +5,8 @@ from pubpriv.estimators.gaussian.declaration import GAUSSIAN
 from pubpriv.estimators.mean.declaration import MEAN
 from pubpriv.estimators.mixture.declaration import MIXTURE
 from pubpriv.estimators.quantiles.declaration import DESCRIBE, QUANTILES
+from pubpriv.estimators.regression.declaration import REGRESSION
 
-__all__ = ["DESCRIBE", "ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "QUANTILES", "Estimator"]
+__all__ = ["DESCRIBE", "ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "QUANTILES", "REGRESSION", "Estimator"]
 
-ESTIMATORS: tuple[Estimator, ...] = (MEAN, GAUSSIAN, MIXTURE, QUANTILES, DESCRIBE)
+ESTIMATORS: tuple[Estimator, ...] = (MEAN, GAUSSIAN, MIXTURE, QUANTILES, DESCRIBE, REGRESSION)

@@ -15,7 +15,7 @@ from pubpriv.data import cluster, stores
 from pubpriv.data.categories import ByCategory, named_source
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.contents import Contents
-from pubpriv.data.public_categories import counted_columns, groups_of
+from pubpriv.data.public_categories import counted_columns, groups_of, texts_of_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
@@ -140,6 +140,12 @@ class Job:
     def shares(self) -> tuple[str, ...]:
         """Columns whose values are counted, beside those of `columns`; see `counted_columns`."""
         return tuple(getattr(self.settings, "shares", ()))
+
+    @property
+    def sources_of_terms(self) -> tuple[str, ...] | None:
+        """Columns in the terms of the settings that may be of texts; None: the settings have no terms."""
+        sources = getattr(self.settings, "sources_of_terms", None)
+        return None if sources is None else sources()
 
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """Run the estimator inside an open run."""
@@ -315,6 +321,18 @@ def _with_shares(job: Job, hashed: Callable[[str], str], runner: Runner) -> Job:
     return replace(job, columns=found)
 
 
+def _with_design(job: Job, hashed: Callable[[str], str], runner: Runner) -> Job:
+    """Name the columns for which settings have terms, as those of a regression, with levels of the public rows."""
+    sources = job.sources_of_terms
+    if sources is None:
+        return job
+    if job.public is None:
+        raise InvalidInput("the levels of columns are those of public rows: give some")
+    levels: tuple[tuple[str, ...], ...] = runner(_ingest_texts, Place(), job.public, hashed(job.public), sources)
+    settings: Any = job.settings
+    return replace(job, columns=settings.columns_of_terms(dict(zip(sources, levels, strict=True))))
+
+
 _Hash = Callable[[str], str]
 """Hashes the content of a public file, by its name."""
 
@@ -336,7 +354,7 @@ def _refuse_levels(job: Job) -> None:
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger, hashed: _Hash
 ) -> tuple[PublicTable, PrivateTable]:
-    job = _with_shares(job, hashed, runner)
+    job = _with_design(_with_shares(job, hashed, runner), hashed, runner)
     _refuse_levels(job)
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
     check_unit(terms, job.rows_per_person, job.rows_of, budget)
@@ -483,6 +501,13 @@ def _ingest_groups(path: str, content: str, column: str) -> ByCategory:
     """Read the groups in a column of the public rows in `path`; see `_ingest_public`."""
     del content
     return groups_of(path, column)
+
+
+@step(title="ingest public texts")
+def _ingest_texts(path: str, content: str, columns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Read the levels of columns in `path`, none of a column of numbers; see `_ingest_public`."""
+    del content
+    return texts_of_columns(path, columns)
 
 
 @step(title="ingest public levels")

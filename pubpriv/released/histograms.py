@@ -71,6 +71,13 @@ class Histogram:
         return sum(self.counts) + self.outside
 
     @property
+    def sd(self) -> float:
+        """Standard deviation of the rows inside, which lie evenly in their bins."""
+        width = (self.high - self.low) / len(self.counts)
+        middles = self.low + width * (np.arange(len(self.counts)) + 0.5)
+        return float(np.sqrt(np.cov(middles, fweights=self.counts, ddof=0) + width**2 / 12))
+
+    @property
     def densities(self) -> np.ndarray:
         """Return the share of all rows in each bin, divided by its width."""
         return np.array(self.counts) / (self.rows * (self.high - self.low) / len(self.counts))

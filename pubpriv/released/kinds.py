@@ -1,4 +1,4 @@
-"""Kinds of released estimates: means, Gaussians, mixtures and quantiles, and their model files."""
+"""Kinds of released estimates: means, Gaussians, mixtures, quantiles and regressions, and their model files."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import numpy as np
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
 from pubpriv.released.margins import check_count
@@ -322,7 +323,8 @@ class GaussianEstimate(_LawEstimate):
 
 
 KINDS: Mapping[str, type[Estimate]] = {
-    estimate.kind: estimate for estimate in (MeanEstimate, GaussianEstimate, MixtureEstimate, QuantilesEstimate)
+    estimate.kind: estimate
+    for estimate in (MeanEstimate, GaussianEstimate, MixtureEstimate, QuantilesEstimate, RegressionEstimate)
 }
 
 

@@ -12,7 +12,18 @@ from typing import Any
 
 from pubpriv.data.columns import parse_columns
 
-QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0, "quantile": 1, "share": 1}
+QUANTITIES = {
+    "weight": 0,
+    "mean": 1,
+    "covariance": 2,
+    "rows": 0,
+    "quantile": 1,
+    "share": 1,
+    "coefficient": 1,
+    "intercept": 0,
+    "R2": 0,
+    "residual_sd": 0,
+}
 """Quantities of released numbers, with the number of columns of each; `rows` is only for groups. A column has a
 quantile for each rank, and a share for each level."""
 

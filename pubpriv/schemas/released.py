@@ -75,6 +75,39 @@ def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.
     return frame
 
 
+_COEFFICIENTS = pa.DataFrameSchema(
+    {
+        "quantity": pa.Column(str, pa.Check.isin(["intercept", "coefficient", "R2", "residual_sd"])),
+        "column": pa.Column(str, nullable=True),
+        "value": pa.Column(float, FINITE),
+        "error": pa.Column(float, [FINITE, pa.Check.ge(0)]),
+        "low": pa.Column(float, FINITE),
+        "high": pa.Column(float, FINITE),
+        "state": pa.Column(str, pa.Check.isin(list(State)), nullable=True),
+    },
+    checks=SOME_ROWS,
+    strict=True,
+    unique_column_names=True,
+)
+
+
+def coefficients_table(numbers: Sequence[Number]) -> pd.DataFrame:
+    """Make and check a table of a regression: coefficients, R^2 and scatter, with standard errors and intervals.
+
+    Args:
+        numbers: all numbers of a released regression.
+
+    Raises:
+        InvalidInput: the table does not fit its schema; the text has the first failure, in one line.
+    """
+    names = [*_COEFFICIENTS.columns]
+    cells = [[getattr(number, name) for name in names] for number in numbers]
+    frame = pd.DataFrame(cells, columns=names, dtype=object)  # what has no column keeps its None
+    frame = frame.astype(dict.fromkeys(("value", "error", "low", "high"), float))
+    require(_COEFFICIENTS, frame, "the released regression")
+    return frame
+
+
 _QUANTILES = pa.DataFrameSchema(
     {
         "quantity": pa.Column(str, pa.Check.isin(["quantile", "share"])),

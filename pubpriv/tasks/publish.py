@@ -27,7 +27,7 @@ from pubpriv.released.numbers import State, of_all
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
-from pubpriv.schemas.released import estimates_table, quantiles_table, released_table
+from pubpriv.schemas.released import coefficients_table, estimates_table, quantiles_table, released_table
 from pubpriv.tasks._crossing import crossing
 from pubpriv.tasks.artifacts import Subject, shown
 from pubpriv.tasks.boundary import publishing_task
@@ -199,6 +199,8 @@ def _publish_numbers(estimate: Estimate, subject: Subject) -> UUID:
     numbers = of_all(estimate.numbers())
     if isinstance(estimate, QuantilesEstimate):
         frame = quantiles_table(numbers)
+    elif estimate.kind == "regression":
+        frame = coefficients_table(numbers)
     else:
         frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
     table = create_table_artifact(

@@ -24,8 +24,8 @@ def test_regressors_have_the_condition_of_their_name():
 
 
 def test_a_bench_is_the_same_again():
-    one = _drawn((Cell("gauss", 1_000, 2), "zcdp:0.5", 3))
-    two = _drawn((Cell("gauss", 1_000, 2), "zcdp:0.5", 3))
+    one = _drawn((Cell("gauss", 1_000, 2), "zcdp:0.5", 3, False))
+    two = _drawn((Cell("gauss", 1_000, 2), "zcdp:0.5", 3, False))
     assert all(np.array_equal(one[name], two[name]) for name in one)
     found = bench(1, workers=1, laws="gauss", sizes="1000:2")
     assert [(row["law"], row["n"], row["d"]) for row in found["rows"]] == [("gauss", 1_000, 2)]

@@ -269,6 +269,7 @@ def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balanc
 
 COMMANDS = [
     "", "fit", "fit mixture", "fit mean", "fit gaussian", "fit quantiles", "fit describe",
+    "fit regression", "plan regression",
     "plan", "plan mean", "plan gaussian", "plan mixture", "plan quantiles", "plan describe",
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
     "ledger verify", "ledger export", "ledger restore", "ledger grant", "ledger close", "audit", "bench", "bench scan",

@@ -10,6 +10,7 @@ from pubpriv.released.distributions.grain import Grain
 from pubpriv.released.distributions.public_column import PublicColumn
 from pubpriv.released.distributions.reading import read, share_missing, shares_of_heaps
 from pubpriv.released.findings import DOUBTFUL, Finding, doubts
+from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import MISSING
@@ -163,3 +164,30 @@ def public_for(estimate, rows=40):
     told = estimate.to_json()
     told["provenance"]["public_sha256"] = table.sha256
     return table, type(estimate).from_json(told)
+
+
+def regression_release(on=("a", "log1p(b)"), outcome="y", error=0.1, **changed):
+    """A regression with slopes 1, 2, ... and an intercept of 3; its errors are not independent."""
+    k = len(on) + 1
+    shape = error**2 * (np.eye(k) + 0.25)
+    parts = {"sampling": 0.48, "privacy": 0.36, "clipping": 0.8}
+    covariances = {name: tuple(map(tuple, (share**2 * shape).tolist())) for name, share in parts.items()}
+    root = float(np.sqrt(shape[0, 0]))
+    of = {name: share * root for name, share in parts.items()}
+    measures = {name: share * 0.02 for name, share in parts.items()}
+    return RegressionEstimate(
+        standard_errors={
+            "intercept": of,
+            "coefficients": {name: [each] * (k - 1) for name, each in of.items()},
+            "r2": measures,
+            "residual_sd": measures,
+        },
+        outcome=outcome,
+        on=tuple(on),
+        values=(3.0, *(float(j + 1) for j in range(k - 1))),
+        covariances=covariances,
+        freedom=20.0,
+        rows=19_990.0,
+        measures={"r2": 0.4, "residual_sd": 2.0},
+        **common((*on, outcome), **changed),
+    )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.releases import gaussian_release, mean_release, mixture_release, quantiles_release
+from helpers.releases import gaussian_release, mean_release, mixture_release, quantiles_release, regression_release
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
@@ -31,6 +31,7 @@ MODELS = {
         mixture=Mixture.of([0.7, 0.3], [[0.0, 0.0], [5.0, 5.0]], [COVARIANCE, np.eye(2)]), **SHARED
     ),
     "quantiles": quantiles_release(SHARED["columns"], zeros=0.3),
+    "regression": regression_release(),
 }
 ROWS = np.random.default_rng(0).normal(size=(50, 2))
 
@@ -160,6 +161,7 @@ def test_a_kind_that_nobody_knew_has_a_headline_of_its_own():
         "the mean and covariance of 2 columns",
         "a mixture of 2 Gaussian components over 2 columns",
         "3 quantiles of 2 columns",
+        "a regression of y on 2 columns",
     ]
 
 

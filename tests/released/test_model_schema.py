@@ -21,6 +21,7 @@ ESTIMATORS = {
     "quantiles": pp.estimate_quantiles,
     "shares": lambda public, curator: pp.estimate_quantiles(public.round(), curator, shares=curator.columns),
     "mixture": lambda public, curator: pp.estimate_mixture(public, curator, n_components=2),
+    "regression": lambda public, curator: pp.estimate_regression(public, curator, outcome=curator.columns[-1]),
 }
 
 

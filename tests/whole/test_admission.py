@@ -153,6 +153,7 @@ ESTIMATORS = {
     "unknown covariance": lambda public, curator: pp.estimate_mean(public, curator, covariance="unknown"),
     "gaussian": pp.estimate_gaussian,
     "mixture": lambda public, curator: pp.estimate_mixture(public, curator, n_components=2),
+    "regression": lambda public, curator: pp.estimate_regression(public, curator, outcome="b"),
     "scikit-learn": lambda public, curator: pp.PrivateGaussianMixture(2).fit(curator, public),
 }
 

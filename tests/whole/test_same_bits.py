@@ -55,6 +55,7 @@ CASES = {
     "a month": Case("gaussian", month=True),
     "everything of quantiles": Case("quantiles", by=True, persons=True, month=True),
     "everything of a mixture": Case("mixture", by=True, persons=True, month=True),
+    "persons of a month in a regression": Case("regression", persons=True, month=True),
 }
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "everything"]
 

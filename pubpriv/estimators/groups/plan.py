@@ -49,10 +49,13 @@ def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> Lif
     return Moments.priced(*where, ask.price, MOMENTS_SHARES)
 
 
-def parts_of(budget: Budget) -> tuple[Budget, Budget]:
-    """Split a budget into what all rows together and the groups may spend; epsilon is divided as by `PureDP.split`."""
+def parts_of(budget: Budget, share: Fraction = SHARE) -> tuple[Budget, Budget]:
+    """Split a budget into what all rows together and a second method may spend, of which `share` is the second's.
+
+    Epsilon is divided as by `PureDP.split`.
+    """
     purse = Purse.of(budget)
-    shares = 1 - SHARE, SHARE
+    shares = 1 - share, share
     if purse.radial:
         whole, groups = (budget.resized(purse.part(price).units / UNIT) for price in purse.split([*shares]))
     else:

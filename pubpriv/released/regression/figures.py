@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import atanh, exp, hypot, tanh
+from math import atanh, exp, hypot, isinf, tanh
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,9 +62,10 @@ class Figure:
     @property
     def p_value(self) -> float:
         """Probability of an estimate at least so far from zero, if the truth is zero and the errors are as stated."""
-        from scipy.stats import t
+        from scipy.special import ndtr, stdtr
 
-        return float(2 * t.sf(abs(self.statistic), self.freedom))
+        far = -abs(self.statistic)
+        return float(2 * (ndtr(far) if isinf(self.freedom) else stdtr(self.freedom, far)))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the ends of an interval.
@@ -72,11 +73,12 @@ class Figure:
         Raises:
             InvalidInput: the level is not between 0 and 1.
         """
-        from scipy.stats import t
+        from scipy.special import ndtri, stdtrit
 
         if not isinstance(level, int | float) or not 0 < level < 1:
             raise InvalidInput(f"a level lies between 0 and 1, for example 0.95, not {level!r}")
-        reach = float(t.ppf(0.5 + level / 2, self.freedom)) * self.error
+        rank = 0.5 + level / 2
+        reach = float(ndtri(rank) if isinf(self.freedom) else stdtrit(self.freedom, rank)) * self.error
         if self.scale == "log" and self.value > 0:
             reach /= self.value
             return self.value * exp(-reach), self.value * exp(reach)

@@ -39,6 +39,7 @@ class Regression(Printed):
         guarantee: of the release, in words.
         reasons: why it is doubtful; empty if it is not.
         notes: what a reader should know.
+        free: whether it follows from a release for other ends; else it was fitted for itself.
 
     Example:
         >>> import numpy as np, pubpriv as pp
@@ -64,6 +65,7 @@ class Regression(Printed):
     guarantee: str
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
+    free: bool = True
 
     def __repr__(self) -> str:
         return f"Regression({self.title}{'; DOUBTFUL' if self.reasons else ''})"

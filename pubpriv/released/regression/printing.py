@@ -43,6 +43,7 @@ class Printed:
         coefficients, r2, residual_sd: its numbers.
         n: number of rows, or of persons.
         guarantee: of the release, in words.
+        free: whether it follows from a release for other ends.
         reasons: why it is doubtful.
         notes: what a reader should know.
     """
@@ -54,6 +55,7 @@ class Printed:
     residual_sd: Figure
     n: float
     guarantee: str
+    free: bool
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -76,7 +78,7 @@ class Printed:
         ]
         rule = "-" * max(map(len, lines))
         told = [self.title, rule, lines[0].rstrip(), rule, *(line.rstrip() for line in lines[1:]), rule]
-        told += [*self.measures(level), f"privacy: {self.guarantee}; the regression costs nothing more"]
+        told += [*self.measures(level), f"privacy: {self.guarantee}{'; the regression costs nothing more' * self.free}"]
         told += [f"doubtful: {reason}" for reason in self.reasons]
         return "\n".join([*told, *(f"note: {note}" for note in self.notes)])
 

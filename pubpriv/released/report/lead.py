@@ -1,6 +1,7 @@
 """The first sentence of a report: the result in words, or why it should not be used."""
 
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Z95, Number, counted, of_all, of_columns, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
@@ -20,6 +21,8 @@ def lead(estimate: Estimate) -> str:
         return f"Do not use these numbers: {reason(estimate)}."
     if isinstance(estimate, QuantilesEstimate):
         text = _quantiles(estimate)
+    elif isinstance(estimate, RegressionEstimate):
+        text = _coefficients(estimate)
     else:
         text = _groups(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate)
     return text if estimate.converged else f"{text} But {estimate.verdict}."
@@ -45,6 +48,20 @@ def _columns(estimate: Estimate) -> str:
     if taken:
         records = records[0].lower() + records[1:]
     return f"{taken}{records} have {_listed(parts)}{more}. The number after ± is half of a 95% interval."
+
+
+def _coefficients(estimate: RegressionEstimate) -> str:
+    """Some coefficients with their intervals: those that are surest not to be zero."""
+    found = of_columns(of_all(estimate.numbers()))
+    surest = sorted(found, key=lambda n: -abs(n.value) / max(n.error, 1e-300))[:_MOST_COLUMNS]
+    parts = [f"{n.column} {rounded(n.value, n.error)} ± {small(Z95 * n.error)}" for n in surest]
+    rest = len(found) - len(surest)
+    more = f"; {counted(rest, 'more column')} below" if rest else ""
+    records = _records(estimate)
+    return (
+        f"{estimate.outcome} changes, with one unit of each column and the others fixed, by {_listed(parts)}{more}. "
+        f"These are {records[0].lower()}{records[1:]}. The number after ± is half of a 95% interval."
+    )
 
 
 def _column(mean: Number, deviation: Number | None) -> str:

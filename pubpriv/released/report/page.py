@@ -16,6 +16,7 @@ from pubpriv.privacy.wording import for_people, guarantee_lines, guess_in_short,
 from pubpriv.released.could_hide import could_hide
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.findings import doubts
+from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
@@ -33,6 +34,7 @@ from pubpriv.released.numbers import (
 from pubpriv.released.original_units import in_original_units
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report import evidence, words
+from pubpriv.released.report._coefficients import coefficient_plot, coefficient_table
 from pubpriv.released.report._ellipses import drawn
 from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
@@ -88,7 +90,8 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
     fit = _fit(estimate, public)
     # with one column, the pictures of the fit already show everything
     ranked = isinstance(estimate, QuantilesEstimate)
-    picture = None if ranked or (len(estimate.columns) == 1 and fit["charts"]) else _picture(estimate, public)
+    without = ranked or isinstance(estimate, RegressionEstimate)
+    picture = None if without or (len(estimate.columns) == 1 and fit["charts"]) else _picture(estimate, public)
     return template("page.html").render(
         title=words.headline(estimate),
         lead=lead(estimate),
@@ -177,6 +180,8 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
     """Charts and tables of the numbers, and sentences about them."""
     if isinstance(estimate, QuantilesEstimate):
         return _quantiles(estimate)
+    if isinstance(estimate, RegressionEstimate):
+        return _coefficients(estimate)
     return _components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate)
 
 
@@ -197,6 +202,24 @@ def _quantiles(estimate: QuantilesEstimate) -> dict[str, Any]:
         "tables": tables,
         "sentences": [words.sentence(estimate, name) for name in estimate.columns],
     }
+
+
+def _coefficients(estimate: RegressionEstimate) -> dict[str, Any]:
+    """The numbers of a regression: a picture of the coefficients, a table as in a journal, and their errors."""
+    numbers = of_quantity(of_all(estimate.numbers()), "coefficient")
+    kept = histograms_in(estimate.public, len(estimate.columns)) or ()
+    spreads = {name: each.sd for name, each in zip(estimate.columns, kept, strict=False)}
+    caption = (
+        "Each coefficient is times the standard deviation of its column among the public rows, so that columns in "
+        "other units stand on one axis; the table has the coefficients themselves."
+    )
+    chart = figure(coefficient_plot(numbers[:_MOST_COLUMNS], spreads), f"{caption} {_left_of(numbers)}")
+    tables = [coefficient_table(estimate), number_table("Coefficients and the sources of their errors", numbers)]
+    return {"charts": [chart], "tables": tables, "sentences": []}
+
+
+def _left_of(numbers: Sequence[Number]) -> str:
+    return _of_columns(len(numbers), _WHICH[False])
 
 
 def _columns(estimate: Estimate) -> dict[str, Any]:
@@ -321,6 +344,8 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
     shown = _shown(estimate)
     if isinstance(estimate, QuantilesEstimate):
         found = distribution_charts(estimate, estimate.ranked[:_MOST_COLUMNS])
+    elif isinstance(estimate, RegressionEstimate):
+        found = []
     else:
         found = fit_charts(estimate, shown, histograms)
     charts = [figure(chart, "") for chart in found]

@@ -15,6 +15,7 @@ from helpers.releases import (
     mixture_release,
     public_for,
     quantiles_release,
+    regression_release,
     simulated,
 )
 
@@ -136,6 +137,7 @@ KINDS = {
     "gaussian": gaussian_release,
     "mixture": mixture_release,
     "quantiles": quantiles_release,
+    "regression": lambda columns, **told: regression_release(columns[:-1], columns[-1], **told),
 }
 
 
