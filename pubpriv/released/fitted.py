@@ -149,7 +149,8 @@ class RegressionEstimate(Estimate):
         ]
 
     def _measure(self, part: str) -> Figure:
-        errors = {name: 0.0 for name in SOURCES} | {name: float(each) for name, each in self.errors_of(part).items()}
+        known = self.errors_of(part)
+        errors = {name: float(known.get(name, 0.0)) for name in SOURCES}
         return Figure.of(self.quantities[part], self.measures[part], errors, scale=_MEASURES[part])
 
     def _rows(self) -> Iterator[Number]:

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.numbers import Z95, Number, of_all, of_quantity
-from pubpriv.released.report._digits import rounded, small
+from pubpriv.released.report.digits import rounded, small
 from pubpriv.released.report._tables import Table
 from pubpriv.released.report.charts import BOTH, NOISE, dot
 from pubpriv.released.report.drawing import FAINT, INK, WIDTH, Axis, add, line, sheet, short, words
