@@ -13,6 +13,7 @@ from pubpriv.released.compare import compare
 from pubpriv.released.findings import DOUBTFUL, Finding
 from pubpriv.released.numbers import State
 from pubpriv.released.report import page
+from pubpriv.released.report._ellipses import picture
 from pubpriv.schemas.released import coefficients_table
 
 MODEL = regression_release()
@@ -71,6 +72,12 @@ def test_a_page_shows_a_plot_and_a_table():
     assert "The released coefficients" in text
     assert "(intercept)" in text
     assert "19,990" in text
+
+
+def test_a_picture_shows_the_coefficients():
+    """For Prefect's page, with one regressor too."""
+    assert "The released coefficients" in picture(MODEL)
+    assert "The released coefficients" in picture(regression_release(on=("a",)))
 
 
 def test_releases_are_compared_by_coefficient():

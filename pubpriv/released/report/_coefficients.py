@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element
 
 from pubpriv.released.fitted import RegressionEstimate
+from pubpriv.released.histograms import histograms_in
 from pubpriv.released.numbers import Z95, Number, of_all, of_quantity
 from pubpriv.released.report.digits import rounded, small
 from pubpriv.released.report._tables import Table
@@ -13,7 +14,19 @@ from pubpriv.released.report.drawing import FAINT, INK, WIDTH, Axis, add, line, 
 _ROW, _HEAD, _LEFT = 22.0, 26.0, 190.0
 
 
-def coefficient_plot(numbers: Sequence[Number], units: Mapping[str, float]) -> Element:
+def coefficient_picture(estimate: RegressionEstimate, most: int | None = None) -> Element:
+    """Draw the coefficients of a regression, each times the sd of its column among the public rows.
+
+    Args:
+        estimate: a released regression.
+        most: most coefficients; None: all.
+    """
+    kept = histograms_in(estimate.public, len(estimate.columns)) or ()
+    units = {name: each.sd for name, each in zip(estimate.columns, kept, strict=False)}
+    return _plot(of_quantity(of_all(estimate.numbers()), "coefficient")[:most], units)
+
+
+def _plot(numbers: Sequence[Number], units: Mapping[str, float]) -> Element:
     """Draw coefficients with 95% intervals and their privacy part, each times the sd of its column.
 
     Args:

@@ -6,9 +6,11 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import Z95, of_all, of_columns, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
+from pubpriv.released.report._coefficients import coefficient_picture
 from pubpriv.released.report._plane import Plane
 from pubpriv.released.report._quantiles import quantile_plot, share_dots
 from pubpriv.released.report.digits import percent, rounded
@@ -58,6 +60,8 @@ def drawn(estimate: Estimate, public: PublicTable | None) -> Element:
         if not estimate.ranked:
             return share_dots(of_quantity(of_all(estimate.numbers()), "share"))
         return quantile_plot(estimate, estimate.ranked)
+    if isinstance(estimate, RegressionEstimate):
+        return coefficient_picture(estimate)
     rows = None if public is None else public.rows
     mixture = estimate.law
     if len(estimate.columns) == 1:

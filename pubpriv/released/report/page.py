@@ -34,7 +34,7 @@ from pubpriv.released.numbers import (
 from pubpriv.released.original_units import in_original_units
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report import evidence, words
-from pubpriv.released.report._coefficients import coefficient_plot, coefficient_table
+from pubpriv.released.report._coefficients import coefficient_picture, coefficient_table
 from pubpriv.released.report._ellipses import drawn
 from pubpriv.released.report._fit import fit_charts
 from pubpriv.released.report._history import History
@@ -207,13 +207,11 @@ def _quantiles(estimate: QuantilesEstimate) -> dict[str, Any]:
 def _coefficients(estimate: RegressionEstimate) -> dict[str, Any]:
     """The numbers of a regression: a picture of the coefficients, a table as in a journal, and their errors."""
     numbers = of_quantity(of_all(estimate.numbers()), "coefficient")
-    kept = histograms_in(estimate.public, len(estimate.columns)) or ()
-    spreads = {name: each.sd for name, each in zip(estimate.columns, kept, strict=False)}
     caption = (
         "Each coefficient is times the standard deviation of its column among the public rows, so that columns in "
         "other units stand on one axis; the table has the coefficients themselves."
     )
-    chart = figure(coefficient_plot(numbers[:_MOST_COLUMNS], spreads), f"{caption} {_left_of(numbers)}")
+    chart = figure(coefficient_picture(estimate, _MOST_COLUMNS), f"{caption} {_left_of(numbers)}")
     tables = [coefficient_table(estimate), number_table("Coefficients and the sources of their errors", numbers)]
     return {"charts": [chart], "tables": tables, "sentences": []}
 
