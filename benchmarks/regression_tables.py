@@ -28,7 +28,12 @@ _CLEAR = 4.0
 
 
 def bench(
-    runs: int = 4, first_seed: int = 0, workers: int = WORKERS, budget: str = "zcdp:0.5", tables: str = "all"
+    runs: int = 4,
+    first_seed: int = 0,
+    workers: int = WORKERS,
+    budget: str = "zcdp:0.5",
+    tables: str = "all",
+    fitted: bool = False,
 ) -> dict[str, Any]:
     """One row for each block: coefficients within three stated errors of those without privacy, and clear ones found.
 
@@ -38,11 +43,12 @@ def bench(
         workers: processes.
         budget: of every run, as text.
         tables: names of blocks with commas between them; `all`.
+        fitted: `estimate_regression`, not read from a Gaussian.
     """
     pp.parse_budget(budget)
     named = [name for name, (columns, _) in blocks_of_tables().items() if len(columns) >= _LEAST]
     chosen = named if tables == "all" else tables.split(",")
-    jobs = [(name, budget, first_seed + run) for name in chosen for run in range(runs)]
+    jobs = [(name, budget, first_seed + run, fitted) for name in chosen for run in range(runs)]
     drawn = list(in_processes(_drawn, jobs, workers))
     rows = [_row(name, [found for job, found in zip(jobs, drawn, strict=True) if job[0] == name]) for name in chosen]
     told = [each for found in drawn for each in found["coefficients"] if each["state"] != State.DOUBTFUL]
@@ -50,6 +56,7 @@ def bench(
     return {
         "bench": "regression",
         "part": "tables",
+        "fitted": fitted,
         "budget": budget,
         "runs": runs,
         "first_seed": first_seed,
@@ -81,17 +88,21 @@ def _row(name: str, drawn: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _drawn(job: tuple[str, str, int]) -> dict[str, Any]:
+def _drawn(job: tuple[str, str, int, bool]) -> dict[str, Any]:
     """Release a draw of a block: what each coefficient is worth."""
-    name, budget, seed = job
+    name, budget, seed, fitted = job
     rows = blocks_of_tables()[name][1]
     order = np.random.default_rng([seed, crc32(name.encode())]).permutation(len(rows))
     public, private = rows[order[:_PUBLIC]], rows[order[_PUBLIC : _PUBLIC + _MOST]]
-    own, errors, _ = least_squares_of(private)
+    own, errors, _ = least_squares_of(private, robust=fitted)
     told = {"n": len(private), "refused": False, "coefficients": []}
     try:
-        estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, pp.parse_budget(budget), seed))
-        found = estimate.regress(estimate.columns[-1])
+        curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed)
+        outcome = curator.columns[-1]
+        if fitted:
+            found = pp.estimate_regression(public, curator, outcome=outcome).regression
+        else:
+            found = pp.estimate_gaussian(public, curator).regress(outcome)
     except PubPrivError:
         return told | {"refused": True}
     coefficients = []

@@ -35,12 +35,12 @@ def regression(
     as_json: JsonOption = False,
 ) -> None:
     """Measure coefficients, of a released Gaussian or fitted, beside OLS of the same rows, and what intervals hold."""
-    if tables and (beside or fitted or laws != "all" or sizes != "all"):
-        raise InvalidInput("--tables stands alone: leave out --beside, --fitted, --laws and --sizes")
+    if tables and (beside or laws != "all" or sizes != "all"):
+        raise InvalidInput("--tables stands alone: leave out --beside, --laws and --sizes")
     if tables:
         from benchmarks.regression_tables import bench as bench_tables
 
-        found = bench_tables(runs, first_seed, workers, budget)
+        found = bench_tables(runs, first_seed, workers, budget, fitted=fitted)
         title, headings = "coefficients beside those without privacy", _TABLES
     elif beside:
         from benchmarks.regression_rivals import bench as bench_beside

@@ -7,8 +7,8 @@ from pubpriv.released.numbers import State
 
 
 def test_a_draw_judges_each_coefficient_and_is_the_same_again():
-    found = _drawn(("diabetes 1", "zcdp:0.5", 3))
-    assert found == _drawn(("diabetes 1", "zcdp:0.5", 3))
+    found = _drawn(("diabetes 1", "zcdp:0.5", 3, False))
+    assert found == _drawn(("diabetes 1", "zcdp:0.5", 3, False))
     assert len(found["coefficients"]) == 4
     assert all(each["width"] > 0 for each in found["coefficients"])
 

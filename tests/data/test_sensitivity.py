@@ -456,5 +456,5 @@ def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
     assert kinds == {*CLOSED_LIST} - {InPeriod, OfSample, PerPerson, PersonSizes, Radial}  # audited apart
-    assert 7 * len(PARTITIONS) + 10 == len(QUESTIONS)
+    assert 7 * len(PARTITIONS) + 15 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0

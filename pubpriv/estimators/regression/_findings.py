@@ -27,6 +27,9 @@ _LEANS = 1.25
 _UNSETTLED = 1.0
 """Square of the last step over the stated errors above which the line has not settled."""
 
+_FAR = 1.5
+"""Mean square of scores, or of residuals, over that of the clipped ones, from which on least squares is of far rows."""
+
 _FLAT = -3.0
 """Least eigenvalue of the slope, in noise edges, below which the slope is none."""
 
@@ -73,6 +76,13 @@ def _found(on: Sequence[str], fitted: FittedLine, free: FreeLine, fewer: float, 
         text = f"rows far from the line were clipped, which may move coefficients by {lean:.2g} of their other errors"
         remedy = "map long tails, log1p(y) say, or bound a column, clip(x, low, high)"
         yield Finding("long-tailed-scores", (), DOUBTFUL, text, {"errors": lean}, _OF, remedy)
+    if fitted.far > _FAR:
+        text = (
+            "a few far rows carry the coefficients of least squares, whose squared errors they make "
+            f"{fitted.far:.2g} times as large; here they are clipped, so that these are another line's"
+        )
+        remedy = "map long tails, log1p(y) say, or bound a column, clip(x, low, high)"
+        yield Finding("far-scores", (), DOUBTFUL, text, {"times": fitted.far}, _OF, remedy)
     if not free.values:
         text = "noise in the start is too loud to tell whether a few far rows carry a coefficient"
         yield Finding("far-rows-unchecked", (), NOTE, text, remedy="a larger budget, more rows or fewer columns")

@@ -7,6 +7,7 @@ import numpy as np
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.estimators.regression._line import RegressionLine
 from pubpriv.estimators.regression._scores import ScoreLengths, ScoreSlope, ScoreSums
+from pubpriv.estimators.regression.plan import law_kept
 from pubpriv.estimators.steps import step
 
 _LEAST_SLOPE, _TYPICAL = 0.1, 0.15
@@ -18,6 +19,9 @@ on one side."""
 
 _SEEN = 3.0
 """Noise sds above which a shell certainly holds rows."""
+
+_MIDDLE = 0.6
+"""Typical length of a score in the innermost shell, over its edge."""
 
 _WORTH_A_MEAT = 0.5
 """Relative noise of the meat at which half of it is taken from even scatter."""
@@ -37,10 +41,12 @@ class ScoreClip:
     Attributes:
         radius: chosen.
         lost: by how much a mean score may lean for that, in each coordinate, as a standard error.
+        far: mean square of the lengths of scores, over that of the clipped ones: what far rows would add to the errors.
     """
 
     radius: float
     lost: float
+    far: float
 
 
 @public_value
@@ -56,6 +62,7 @@ class FittedLine:
         noise: relative noise of the meat.
         weakest: least eigenvalue of the slope, in noise edges.
         unsettled: square of the last step over the stated errors, in white coordinates: what the step may be off by.
+        far: mean square of scores over that of the clipped ones; or of the residual, which the start counts in full.
         scatter: mean square of the residual, as far as scores were not clipped, in sigma, and the sd of its noise.
     """
 
@@ -68,6 +75,7 @@ class FittedLine:
     noise: float
     weakest: float
     unsettled: float
+    far: float
     scatter: tuple[float, float]
 
 
@@ -118,7 +126,10 @@ def choose_radius(lengths: ScoreLengths, k: int, rows: float, sd_of_one: float) 
     lost = _LEAN * np.hypot(beyond, 0.5 * lengths.sd * reach) / (rows * np.sqrt(k))
     noise = edges * sd_of_one / rows
     at = int(np.argmin(noise**2 + lost**2))
-    return ScoreClip(float(edges[at]), float(lost[at]))
+    near = max(counts[0], 0.0) * (_MIDDLE * edges[0]) ** 2
+    whole = near + float((held * middles**2).sum())
+    clipped = near + float((held * np.minimum(middles, edges[at]) ** 2).sum())
+    return ScoreClip(float(edges[at]), float(lost[at]), whole / max(clipped, 1e-300))
 
 
 @step(title="line and its errors")
@@ -164,5 +175,6 @@ def conclude(
         float(relative),
         weakest,
         float(move @ move / np.sqrt(max(float(stated), 1e-300))),
+        max(clip.far, law_kept(k, clip.radius) / max(float(meat[0, 0]), 1e-3)),
         (float(meat[0, 0]), noise),
     )
