@@ -88,6 +88,7 @@ def bench(
     rows: int | None = None,
     missing: str = "estimate",
     kind: str | None = None,
+    target: str = "gaussian",
 ) -> dict[str, Any]:
     """One row per cell, at zcdp:0.5: root mean square errors over those of EM, coverage, and bias in stated errors.
 
@@ -100,7 +101,7 @@ def bench(
         missing: `estimate`, or `drop` to see what that costs; a run that it refuses counts as refused.
     """
     cells = [cell for cell in CELLS if rows in (None, cell.rows) and kind in (None, cell.kind)]
-    tasks = [(cell, first_seed + run, missing) for cell in cells for run in range(runs)]
+    tasks = [(cell, first_seed + run, missing, target) for cell in cells for run in range(runs)]
     found = list(in_processes(_run, tasks, workers))
     table = [_row(cell, [each for each in found if each["cell"] == cell]) for cell in cells]
     ratios = [max(row["mean_ratio"], row["covariance_ratio"]) for row in table if row["mean_ratio"] is not None]
@@ -109,6 +110,7 @@ def bench(
         "runs": runs,
         "first_seed": first_seed,
         "missing": missing,
+        "target": target,
         "ratio": max(ratios, default=None),
         "ratio_of": "root mean square error over that of EM on the same incomplete rows, worst cell",
         "met": all(row["met"] for row in table),
@@ -116,16 +118,16 @@ def bench(
     }
 
 
-def _run(task: tuple[Cell, int, str]) -> dict[str, Any]:
-    """Release one draw of a cell: (cell, seed, what is done with rows that lack cells)."""
-    cell, seed, missing = task
+def _run(task: tuple[Cell, int, str, str]) -> dict[str, Any]:
+    """Release one draw of a cell: (cell, seed, what is done with rows that lack cells, target)."""
+    cell, seed, missing, target = task
     public, rows = cell.draw(seed)
     truth = covariance(cell.columns)
     whitening = np.linalg.inv(np.linalg.cholesky(truth))
     found: dict[str, Any] = {"cell": cell, "refused": False, "whole": int(np.isfinite(rows).all(axis=1).sum())}
     curator = pp.Curator.simulation(rows, "zcdp:0.5", seed=seed)
     try:
-        estimate = pp.estimate_gaussian(public, curator, target="gaussian", missing=missing)
+        estimate = pp.estimate_gaussian(public, curator, target=target, missing=missing)
     except NoAnswer:
         return found | {"refused": True}
     mean, spread = np.array(estimate.mean), np.array(estimate.covariance)

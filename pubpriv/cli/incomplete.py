@@ -29,6 +29,7 @@ def missing(
         Literal["mcar", "mar", "strong", "block", "dropout"] | None,
         typer.Option(help="Cells of one way in which cells are missing; default: all."),
     ] = None,
+    target: Annotated[Literal["gaussian", "auto", "moments"], typer.Option(help="As in fit gaussian.")] = "gaussian",
     first_seed: FirstSeedOption = 0,
     workers: WorkersOption = 2,
     as_json: JsonOption = False,
@@ -36,7 +37,7 @@ def missing(
     """Measure Gaussians of tables with missing cells: errors beside those of EM without privacy on the same rows."""
     from benchmarks.incomplete import bench
 
-    found = bench(runs, first_seed, workers, rows, how, kind)
+    found = bench(runs, first_seed, workers, rows, how, kind, target)
     if not as_json:
         tell_rows("errors over those of EM, and what 95% intervals hold, at zcdp:0.5", _HEADINGS, found["rows"])
     tell(found, as_json)

@@ -72,9 +72,10 @@ class MissingPatterns:
     @cached_property
     def _regions(self) -> dict[bytes, int]:
         """Regions of the listed patterns, by which columns are missing in packed bits."""
+        place = {index: at for at, index in enumerate(self.columns)}
         lacking = np.zeros((len(self.listed), len(self.columns)), dtype=bool)
         for row, indices in zip(lacking, self.listed, strict=True):
-            row[:] = np.isin(self.columns, indices)
+            row[[place[index] for index in indices]] = True
         return {key.tobytes(): region for region, key in enumerate(packed_columns(lacking.T))}
 
     def assign(self, view: View) -> np.ndarray:

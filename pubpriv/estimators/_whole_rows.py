@@ -38,10 +38,10 @@ _TARGETS = {"rows": "rows as they are", "persons": "persons each counted once"}
 _UNEVEN = 0.05
 """Share of what persons count for above which all numbers are doubtful; see `uneven`."""
 
-_LOOK = (
+LOOK = (
     "A column may be text in that file, have thousands separators, decimal commas or % signs, or stand beside names of "
-    "rows that shift it: look at the file, or leave out a column that is mostly empty. The count is paid for, the rest "
-    "of the run's budget is not; try again with another release id"
+    "rows that shift it: look at the file, or leave out a column that is mostly empty. What was asked is paid for, the "
+    "rest of the run's budget is not; try again with another release id"
 )
 
 
@@ -110,10 +110,24 @@ def count_whole_rows(run: Execution, ask: Ask, enough: Callable[[int], None] | N
         NoAnswer: there are clearly fewer whole rows than rows, and these are too few, or may be none. Where the number
             of rows was released, the driver has refused too few already; here, only none.
     """
-    size, whole = run.curator.size, run(count_rows, ask)
-    said = left_out(size, whole.rows, whole.sd)
+    whole = run(count_rows, ask)
+    end_if_too_few(whole, left_out(run.curator.size, whole.rows, whole.sd), enough)
+    return whole
+
+
+def end_if_too_few(whole: WholeRows, said: tuple[str, ...], enough: Callable[[int], None] | None = None) -> None:
+    """End a run if what is left of it would be spent on nothing; see `count_whole_rows`.
+
+    Args:
+        whole: number of rows that later questions are about.
+        said: what is left out; nothing if no row is.
+        enough: refuses a number of rows, by `InvalidInput`; None: any number will do that is not noise alone.
+
+    Raises:
+        NoAnswer: rows are left out, and the others are too few, or may be none.
+    """
     if not said:
-        return whole
+        return
     why = ""
     if whole.rows <= max(2.0, SURELY * whole.sd):
         why = "if any is left, it is too few to be seen"
@@ -123,8 +137,7 @@ def count_whole_rows(run: Execution, ask: Ask, enough: Callable[[int], None] | N
         except InvalidInput as error:
             why = str(error)
     if why:
-        raise NoAnswer(f"no answer: {'; '.join(said)}: {why}. {_LOOK}")
-    return whole
+        raise NoAnswer(f"no answer: {'; '.join(said)}: {why}. {LOOK}")
 
 
 def whole_rows(size: Size, counts: np.ndarray, sd: float, share: float = 1.0) -> float:

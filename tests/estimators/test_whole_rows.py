@@ -67,9 +67,9 @@ def _with_missing(share: float, n: int = 4000, d: int = 2) -> tuple[np.ndarray, 
 
 
 METHODS = {
-    "mean": pp.estimate_mean,
-    "gaussian": pp.estimate_gaussian,
-    "gaussian's target": partial(pp.estimate_gaussian, target="gaussian"),
+    "mean": partial(pp.estimate_mean, missing="drop"),
+    "gaussian": partial(pp.estimate_gaussian, missing="drop"),
+    "gaussian's target": partial(pp.estimate_gaussian, target="gaussian", missing="drop"),
     "no-public": lambda _, curator: pp.estimate_gaussian(None, curator, method="no-public", target="gaussian"),
 }
 
@@ -160,7 +160,7 @@ def test_a_forced_run_goes_on_with_the_rows_that_are_left():
     """Below the line of feasibility, but clearly some: the user knows what comes."""
     rows, _ = _with_missing(0.97)
     public = np.random.default_rng(1).normal(50, 10, (30, 2))
-    made = pp.estimate_mean(public, pp.Curator.simulation(rows, "zcdp:0.5", 1), force=True)
+    made = pp.estimate_mean(public, pp.Curator.simulation(rows, "zcdp:0.5", 1), force=True, missing="drop")
     assert not made.converged
     assert made.diagnostics["whole_rows"] == pytest.approx(120, abs=60)
 

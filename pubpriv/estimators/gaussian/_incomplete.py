@@ -1,32 +1,25 @@
-"""The target `gaussian` of a table with missing cells: all rows count, by what their cells tell.
-
-What a release can be right about is said with it: cells that are missing for reasons that observed columns show do no
-harm; whether the reasons are the missing values themselves, no number of the table can show.
-"""
+"""The target `gaussian` of a table with missing cells: all rows count, by what their cells tell."""
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions.radial import GAUSSIAN, bounding_sd
-from pubpriv.data.regions import Shells
-from pubpriv.errors import InvalidInput
 from pubpriv.estimators._lengths import beyond_share
-from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian._incomplete_rounds import (
     IncompletePlan,
-    completed,
+    count_completed,
     measure_completed,
     walk_completed,
 )
 from pubpriv.estimators.gaussian._information import Information
 from pubpriv.estimators.gaussian._learner import Fitted, Measured, pool
+from pubpriv.estimators.gaussian._missing_cells import end_without_cells, of_columns, sentence, unseen_pair
 from pubpriv.estimators.gaussian._odd_rows import CLEAR, OddRows, tolerant_weights
-from pubpriv.estimators.gaussian._pattern_law import MOST_COLUMNS, PatternLaw, count_patterns
+from pubpriv.estimators.gaussian._pattern_law import PatternLaw, count_patterns
 from pubpriv.estimators.gaussian._plan import feasible
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._results import (
@@ -37,43 +30,33 @@ from pubpriv.estimators.gaussian._results import (
     odd_row_findings,
     of_run,
 )
-from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, gaussian_end, histogram_question
+from pubpriv.estimators.gaussian._shells import BINS_INSIDE, Histogram, gaussian_end
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
-from pubpriv.released.findings import DOUBTFUL, Finding
-
-_UNSEEN = 0.05
-"""Least part of the information of a covariance that must be there: below it a release would be the rounds' guess."""
-
-
-def check_estimated(curator: Curator, d: int) -> None:
-    """Refuse what is not measured yet where missing cells are estimated.
-
-    Raises:
-        InvalidInput: persons, periods, a pure budget, or too many columns; the message says so.
-    """
-    why = ""
-    if curator.budget.noise_law != GAUSSIAN:
-        why = "the noise is Gaussian: take a zcdp or an approx budget"
-    elif curator.size.sd or not curator.asks_of_samples:
-        why = "the unit of the dataset is a row, and all rows are asked"
-    elif d > MOST_COLUMNS:
-        why = f"there are at most {MOST_COLUMNS} columns, not {d}"
-    elif curator.groups is not None:
-        why = "there are no groups"
-    if why:
-        raise InvalidInput(
-            f"missing cells are estimated where {why}. With missing=drop rows that lack one are left out"
-        )
 
 
 def estimate_incomplete(
-    run: Execution, preconditioner: Preconditioner, plan: IncompletePlan, purse: Purse, columns: tuple[str, ...]
+    run: Execution,
+    preconditioner: Preconditioner,
+    plan: IncompletePlan,
+    purse: Purse,
+    columns: tuple[str, ...],
+    enough: Callable[[int], None] | None,
 ) -> GaussianResult:
-    """Estimate from all rows, once whole rows are counted: patterns, rounds, a last release, and a check of lengths."""
+    """Estimate from all rows, once whole rows are counted: patterns, rounds, a last release, and a check of lengths.
+
+    Args:
+        run: the run.
+        preconditioner: of the public rows.
+        plan: the questions.
+        purse: purse of the run.
+        columns: names.
+        enough: refuses too few rows.
+    """
     center, whitening, _ = preconditioner.arrays
     start = Frame.of(center, whitening)
     law = run(count_patterns, start, plan.some, plan.patterns)
+    end_without_cells(law, run.curator.size, run.curator.columns, enough)
     position, plan = walk_completed(run, start, preconditioner.typical_radius, plan, law)
     measured = run(measure_completed, position, plan.final, law)
     fitted = run(pool, preconditioner, measured)
@@ -81,18 +64,6 @@ def estimate_incomplete(
     histogram = run(count_completed, Frame.of(np.array(fitted.mean), whitened), measured.records, plan.histogram)
     fit = run(judge_completed, histogram, measured)
     return _result(run.curator, preconditioner, measured, plan, purse, fitted, fit, law, columns)
-
-
-@step(title="histogram of completed lengths", private=True)
-def count_completed(curator: Curator, frame: Frame, records: float, ask: Ask) -> Histogram:
-    """Count completed rows by |w|; see `count_lengths`.
-
-    Privacy: one `Completed` `Counts`, mu^2 at most ask.price.
-    """
-    answer = curator.release(completed(histogram_question(frame, records, ask), frame), ask.label)
-    partition = answer.question.partition
-    assert isinstance(partition, Shells)
-    return Histogram(partition.edges, tuple(answer.values["count"].tolist()), bounding_sd(answer.question, "count"))
 
 
 @step(title="tail of completed rows")
@@ -138,7 +109,7 @@ def _result(
     many = odd >= max(MOST_ODD * n, CLEAR * sd)
     findings = (
         *of_run(enough, measured.converged, curator.size),
-        *_unseen_pair(least, law, columns),
+        *unseen_pair(least, law, columns),
         *odd_row_findings(fit.odd, odd / n, many),
         *fit.findings(),
     )
@@ -149,10 +120,10 @@ def _result(
         **debiased_facts(measured, fitted),
         "fit": fit.chance,
         "could_hide": {"rows": math.ceil(CLEAR * sd), "beyond": end},
-        "missing": _of_columns(law, information, colour, columns, measured.records) | {"information": least},
+        "missing": of_columns(law, information, colour, columns, measured.records) | {"information": least},
         "rounds": [ask.label for ask in plan.asks],
     }
-    return GaussianResult(fitted, findings, errors, facts, (_sentence(law),), (odd / n, sd / n))
+    return GaussianResult(fitted, findings, errors, facts, (sentence(law),), (odd / n, sd / n))
 
 
 def _errors(
@@ -182,50 +153,3 @@ def _errors(
             "privacy": (1 - q) * np.sqrt(noisy_second),
         },
     }
-
-
-def _unseen_pair(least: float, law: PatternLaw, columns: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Find that the information of some covariance is next to nothing, and name the columns that fewest rows have."""
-    if least >= _UNSEEN:
-        return ()
-    has, shares = law.arrays
-    together = (has.T * shares) @ has
-    lone = int(np.argmin(np.diag(together)))
-    pair = np.unravel_index(int(np.argmin(together)), together.shape)
-    rare = {lone} if together[lone, lone] < _UNSEEN else {int(each) for each in pair}
-    names = tuple(columns[i] for i in sorted(rare))
-    text = (
-        f"few rows have {' and '.join(names)}{' together' if len(names) > 1 else ''}: what is said of that is a guess"
-    )
-    remedy = "leave one of them out, or ask the rows that have it by themselves"
-    return (Finding("unseen-pair", names, DOUBTFUL, text, {"information": least}, remedy=remedy),)
-
-
-def _of_columns(
-    law: PatternLaw, information: Information, colour: np.ndarray, columns: tuple[str, ...], n: float
-) -> dict[str, Any]:
-    """Tell of each column the share that is missing, and of how many complete rows its mean would be as certain."""
-    sampled, _ = information.mean_variances(colour, n, 0.0)
-    whole = Information.of(_whole(law), colour, 1e3 * math.sqrt(len(columns)))
-    best, _ = whole.mean_variances(colour, n, 0.0)
-    effective = n * np.minimum(best / sampled, 1.0)
-    return {
-        "columns": {
-            name: {"share": share, "sd": law.sd, "effective_rows": float(rows)}
-            for name, share, rows in zip(columns, law.columns, effective, strict=True)
-        }
-    }
-
-
-def _whole(law: PatternLaw) -> PatternLaw:
-    return replace(law, missing=((),), shares=(1.0,))
-
-
-def _sentence(law: PatternLaw) -> str:
-    """Say what was done, and what it is right about."""
-    share = 1 - law.cells()[-1]
-    return (
-        f"about {share:.3g} of the private rows lack some cells; these rows are used, and what they lack is estimated "
-        "from their other cells. That is right if what is missing depends on the columns here; whether it also depends "
-        "on the missing values themselves, no number here can show"
-    )

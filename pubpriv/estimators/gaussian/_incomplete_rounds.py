@@ -1,4 +1,4 @@
-"""Rounds and last release of the target `gaussian` where rows with missing cells are completed.
+"""Rounds where rows with missing cells are completed, and the last release of the target `gaussian`.
 
 They are the learner's, see `_learner`, with completed questions: each is the score of the observed-data likelihood at
 the current map, which Newton's step solves with the information that the observed cells have (`_information`). Far from
@@ -18,9 +18,12 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, Completed, CompletedGram, Counts, LiftedGram
+from pubpriv.data.questions import Bisection, Completed, CompletedGram, Counts, FourthMoments, LiftedGram
+from pubpriv.data.questions.radial import bounding_sd
+from pubpriv.data.regions import Shells
 from pubpriv.estimators._whole_rows import COUNT_SHARE, count_question
 from pubpriv.estimators.asks import Ask, Blank
+from pubpriv.estimators.gaussian._all_rows import shells_of_round, whitened_by_all
 from pubpriv.estimators.gaussian._information import Information, completed_clips
 from pubpriv.estimators.gaussian._learner import (
     LEAST_VARIANCE,
@@ -37,7 +40,9 @@ from pubpriv.estimators.gaussian._learner import (
 from pubpriv.estimators.gaussian._pattern_law import PatternLaw, patterns_question, some_cell_question
 from pubpriv.estimators.gaussian._plan import (
     CHECK_SHARE,
+    AnyPlan,
     LearnerPlan,
+    all_rows_question,
     final_question,
     joint_question,
     radius_question,
@@ -45,7 +50,7 @@ from pubpriv.estimators.gaussian._plan import (
     rounds_of,
     split_with_final,
 )
-from pubpriv.estimators.gaussian._shells import gaussian_end, histogram_question
+from pubpriv.estimators.gaussian._shells import Histogram, gaussian_end, histogram_question
 from pubpriv.estimators.gaussian.clipping import median_norm_squared, unclip_variances
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
@@ -78,11 +83,19 @@ class IncompletePlan(LearnerPlan):
     patterns: Ask
 
 
-def completed(question: Bisection | Counts | LiftedGram, fill: Frame) -> Completed | CompletedGram:
+def completed(question: Bisection | Counts | FourthMoments | LiftedGram, fill: Frame) -> Completed | CompletedGram:
     """Ask the same of rows that are completed by the Gaussian of `fill`, at the same price."""
     if isinstance(question, LiftedGram):
         return CompletedGram.of(question, fill, *completed_clips(fill.dimension, question.radii[0]))
     return Completed(question, fill)
+
+
+def law_shares(fill: Frame) -> dict[str, tuple[Fraction, Blank]]:
+    """Give the shares of what is asked of missing cells before the rounds, with the makers of their questions."""
+    return {
+        "some": (_ROWS_SHARE, partial(some_cell_question, fill)),
+        "patterns": (_PATTERNS_SHARE, partial(patterns_question, fill.dimension)),
+    }
 
 
 def incomplete_plan(purse: Purse, n: int, d: int) -> IncompletePlan:
@@ -92,11 +105,7 @@ def incomplete_plan(purse: Purse, n: int, d: int) -> IncompletePlan:
     def of_completed(blank: Blank) -> Blank:
         return lambda ask: completed(blank(ask), frame)  # type: ignore[arg-type]
 
-    shares: dict[str, tuple[Fraction, Blank]] = {
-        "count": (COUNT_SHARE, count_question),
-        "some": (_ROWS_SHARE, partial(some_cell_question, frame)),
-        "patterns": (_PATTERNS_SHARE, partial(patterns_question, d)),
-    }
+    shares = {"count": (COUNT_SHARE, count_question), **law_shares(frame)}
     shares |= {name: (share, of_completed(blank)) for name, (share, blank) in round_shares(n, d, purse, frame).items()}
     shares["histogram"] = CHECK_SHARE, of_completed(partial(histogram_question, frame, float(n)))
     asks = split_with_final(purse, shares, of_completed(partial(final_question, frame, 1.0, 1.0)))
@@ -107,15 +116,16 @@ def incomplete_plan(purse: Purse, n: int, d: int) -> IncompletePlan:
 
 
 def walk_completed(
-    run: Execution, start: Frame, typical: float, plan: IncompletePlan, law: PatternLaw
-) -> tuple[Position, IncompletePlan]:
+    run: Execution, start: Frame, typical: float, plan: AnyPlan, law: PatternLaw
+) -> tuple[Position, AnyPlan]:
     """Run the rounds of `plan` from the map `start`, under which the median of |w| is about `typical`; see `walk`."""
     position, asked = Position(start, law.rows), 0
     for number, asks in enumerate(plan.rounds):
-        if position.settled and number < len(plan.rounds) - 1:
+        last = number == len(plan.rounds) - 1
+        if position.settled and not last:
             continue
-        here = run.at(f"{number + 1} of {len(plan.rounds)}")
-        position = here(approach_completed, position, typical, WIDENING[number], asks, law)
+        here, of_all = run.at(f"{number + 1} of {len(plan.rounds)}"), last and plan.whitens_all
+        position = here(approach_completed, position, typical, WIDENING[number], asks, law, of_all)
         typical, asked = law.median_length(), asked + 1
     return position, plan.with_rounds(asked - 1)
 
@@ -128,6 +138,7 @@ def approach_completed(
     widening: float,
     asks: tuple[Ask, Ask],
     law: PatternLaw,
+    of_all: bool = False,
 ) -> Position:
     """Run one round: find a map under which the completed records are closer to standard.
 
@@ -138,6 +149,7 @@ def approach_completed(
         widening: clip radius divided by the median length of standard rows.
         asks: for the radius and for the moments.
         law: of the patterns of missing cells.
+        of_all: whether to whiten all rows, and not only the inner ones; see `_all_rows`.
 
     Privacy: a `Completed` `Bisection` and a `CompletedGram`, mu^2 at most the two prices.
     """
@@ -146,14 +158,22 @@ def approach_completed(
     center, matrix = answer.question.fill.dense()
     # the conditional covariance is that of the map, so the map gets the records' scale first
     frame = Frame.of(center, matrix / (float(answer.values["quantile"][0]) / law.median_length()))
-    radius = widening * math.sqrt(median_norm_squared(np.ones(frame.dimension)))
-    asked = completed(joint_question(frame, radius, LearnerPlan.round_mean, asks[1]), frame)
-    moments = moments_of(curator.release(asked, asks[1].label), law.used(curator.size), MISSED)
+    median = math.sqrt(median_norm_squared(np.ones(frame.dimension)))
+    radius = widening * median
+    question = joint_question(frame, radius, LearnerPlan.round_mean, asks[1])
+    if of_all:
+        shells = shells_of_round(position.records, frame.dimension, radius, median)
+        question = all_rows_question(frame, shells, asks[1])
+    answer = curator.release(completed(question, frame), asks[1].label)
+    moments = moments_of(answer, law.used(curator.size), MISSED)
     information = Information.of(law, np.linalg.inv(moments.frame.dense()[1]), moments.radius)
     accuracy = information.errors(moments.records, moments.mean_sd, moments.moment_sd)[1]
     off = np.abs(np.linalg.eigvalsh(moments.second - information.level)).max()
     standard = bool(off <= _STANDARD * np.trace(information.level) / frame.dimension)
     moved = _moved(moments, *(_newton(moments, information) if standard else _em(moments)))
+    if of_all:
+        seconds, sds = (part["moment"][1:] / position.records for part in (answer.values, answer.question.noise()))
+        return Position(whitened_by_all(moments.frame, moved, seconds, sds.ravel()), moments.records, accuracy)
     settled = standard and has_settled(position.frame, moved, position.accuracy, accuracy)
     return Position(moved, moments.records, accuracy, settled=settled)
 
@@ -225,3 +245,15 @@ def measure_completed(curator: Curator, position: Position, ask: Ask, law: Patte
         counted=(inside, noise),
         beyond=(max(beyond, 0.0), noise),
     )
+
+
+@step(title="histogram of completed lengths", private=True)
+def count_completed(curator: Curator, frame: Frame, records: float, ask: Ask) -> Histogram:
+    """Count completed rows by |w|; see `count_lengths`.
+
+    Privacy: one `Completed` `Counts`, mu^2 at most ask.price.
+    """
+    answer = curator.release(completed(histogram_question(frame, records, ask), frame), ask.label)
+    partition = answer.question.partition
+    assert isinstance(partition, Shells)
+    return Histogram(partition.edges, tuple(answer.values["count"].tolist()), bounding_sd(answer.question, "count"))

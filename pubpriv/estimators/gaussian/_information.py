@@ -153,6 +153,18 @@ def _projections(has: np.ndarray, colour: np.ndarray) -> np.ndarray:
     return np.asarray(colour.T @ inverse @ colour)
 
 
+def observed_parts(law: PatternLaw, colour: np.ndarray) -> np.ndarray:
+    """Return the mean over rows of R_o^4 (d,), R_o^2 the part of a column's variance that the cells o of a row show.
+
+    Args:
+        law: of the patterns.
+        colour: A (d, d), with A A' the covariance of the columns.
+    """
+    has, shares = law.arrays
+    own = np.einsum("ij,kjl,il->ki", colour, _projections(has, colour), colour) / np.square(colour).sum(axis=1)
+    return np.asarray(shares @ own**2)
+
+
 def _on_symmetric(onto: np.ndarray, flat: np.ndarray, both: np.ndarray, traces: np.ndarray) -> np.ndarray:
     """Return the map D -> sum of both Pi D Pi + traces tr(Pi D) Pi on symmetric matrices, in their basis."""
     d = onto.shape[1]

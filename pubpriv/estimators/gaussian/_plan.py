@@ -248,21 +248,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
         target: as the user chose.
         of_mean: whether only the mean is reported.
     """
-    d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
-    may_be_gaussian = target == "auto" and not layout.degenerate  # degenerate columns are not Gaussian
-    shares: dict[str, tuple[Fraction, Blank]] = {"count": (COUNT_SHARE, count_question)}
-    if regular:
-        of_all = TablePlan.whitens_all and not purse.radial
-        shares |= round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular), of_all)
-    for column in learnt:
-        share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
-        shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
-    frame, blank = Frame((0.0,) * d), blank_cut()
-    shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
-    if may_be_gaussian and (far := far_share(n, d, purse)):
-        shares["far"] = far, partial(far_question, frame)
-    shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
-    last = partial(shells_question, frame, blank, counted=_COUNTED, of_mean=of_mean)
+    shares, last = table_shares(purse, n, layout, target, of_mean)
     asks = split_with_final(purse, shares, last)
     return TablePlan(
         asks=tuple(asks.values()),
@@ -273,9 +259,33 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str, of_mean: bool 
         histogram=asks["histogram"],
         fourth=asks["fourth"],
         far=asks.get("far"),
-        may_be_gaussian=may_be_gaussian,
+        may_be_gaussian=_may_be_gaussian(layout, target),
         of_mean=of_mean,
     )
+
+
+def _may_be_gaussian(layout: Layout, target: str) -> bool:
+    return target == "auto" and not layout.degenerate  # degenerate columns are not Gaussian
+
+
+def table_shares(
+    purse: Purse, n: int, layout: Layout, target: str, of_mean: bool
+) -> tuple[dict[str, tuple[Fraction, Blank]], Blank]:
+    """Give the shares of all questions but the last, in order, with the makers of these, and the last one's maker."""
+    d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
+    shares: dict[str, tuple[Fraction, Blank]] = {"count": (COUNT_SHARE, count_question)}
+    if regular:
+        of_all = TablePlan.whitens_all and not purse.radial
+        shares |= round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular), of_all)
+    for column in learnt:
+        share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
+        shares[_scale_name(column.index)] = share, partial(scale_question, layout, column)
+    frame, blank = Frame((0.0,) * d), blank_cut()
+    shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
+    if _may_be_gaussian(layout, target) and (far := far_share(n, d, purse)):
+        shares["far"] = far, partial(far_question, frame)
+    shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
+    return shares, partial(shells_question, frame, blank, counted=_COUNTED, of_mean=of_mean)
 
 
 def _histogram_share(n: int, d: int, rho: float) -> Fraction:

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pubpriv.curator import Curator
+from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, FourthMoments
@@ -299,8 +299,12 @@ def fourth_moments(curator: Curator, frame: Frame, where: Cut, records: float, a
 
     Privacy: one `FourthMoments`, mu^2 at most ask.price.
     """
-    answer = curator.release(fourth_question(frame, where, ask), ask.label)
-    shape = len(where.inner) + 1, frame.dimension
+    return fourths_of(curator.release(fourth_question(frame, where, ask), ask.label), where, records)
+
+
+def fourths_of(answer: Answer, where: Cut, records: float) -> Fourths:
+    """Read released fourth moments, of `records` rows and the steps of a cut."""
+    shape = len(where.inner) + 1, -1
     values = answer.values["fourth"].reshape(shape) / records
     sds = answer.question.noise()["fourth"].reshape(shape)[:, 0] / records
     return Fourths(row_tuples(values), tuple(sds.tolist()))

@@ -7,19 +7,27 @@ shape restores what the core lost to clipping. All prices are fixed before the r
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators._whole_rows import WholeRows, count_whole_rows, left_out
+from pubpriv.estimators._whole_rows import count_rows, count_whole_rows, left_out
 from pubpriv.estimators.gaussian._column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian._cutting import cut
 from pubpriv.estimators.gaussian._degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian._far_columns import count_far
+from pubpriv.estimators.gaussian._incomplete_table import (
+    IncompleteTablePlan,
+    incomplete_table_plan,
+    measure_incomplete,
+)
 from pubpriv.estimators.gaussian._judgement import judge_table
 from pubpriv.estimators.gaussian._learner import final_rho, first_question, walk
+from pubpriv.estimators.gaussian._missing_cells import of_columns, sentence, unclipped, unseen_pair
 from pubpriv.estimators.gaussian._plan import (
     TablePlan,
     check_run,
@@ -29,13 +37,14 @@ from pubpriv.estimators.gaussian._plan import (
     shells_question,
     table_plan,
 )
-from pubpriv.estimators.gaussian._preconditioner import precondition
+from pubpriv.estimators.gaussian._preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian._public_far import feared_by_public, feared_codes
 from pubpriv.estimators.gaussian._public_shape import public_shape
 from pubpriv.estimators.gaussian._results import GaussianResult, debiased_facts, of_run
 from pubpriv.estimators.gaussian._shells import Histogram, count_lengths, far_question, fourth_moments
 from pubpriv.estimators.gaussian._table_release import Known, Table, measure_shells
 from pubpriv.estimators.gaussian._unseen_spread import with_unseen_spreads
+from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.findings import NOTE, Finding
@@ -51,9 +60,20 @@ _PUBLIC_FAR = Finding(
 
 
 def estimate_table(
-    run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool, of_mean: bool = False
+    run: Execution,
+    rows: PublicTable,
+    layout: Layout,
+    purse: Purse,
+    target: str,
+    force: bool,
+    of_mean: bool = False,
+    missing: str = DROP,
 ) -> GaussianResult:
-    """Estimate by the target `moments` or `auto`; `of_mean`: only the mean is reported, and judged."""
+    """Estimate by the target `moments` or `auto`; `of_mean`: only the mean is reported, and judged.
+
+    If missing cells are estimated, the count of whole rows decides which of two plans follows, with one sum of prices:
+    without clearly fewer whole rows than rows, the same as ever.
+    """
     curator = run.curator
     d = layout.dimension
     check_run(curator, d, purse, force)
@@ -68,7 +88,15 @@ def estimate_table(
         if ask is not None
     ]
     curator.foresee(*([] if begin is None else [first_question(run, *begin, plan, early)]), *of_sizes)
-    whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
+    enough = enough_for(curator, d, purse, force)
+    if missing == ESTIMATE and preconditioner is not None and d > 1:
+        incomplete = incomplete_table_plan(purse, curator.n_rows, layout, of_mean)
+        curator.rehearse(*(path.questions for path in incomplete.paths))
+        whole = run(count_rows, incomplete.count)
+        if whole.fewer:
+            return _of_incomplete(run, rows, layout, preconditioner, incomplete, purse, of_mean, enough)
+    else:
+        whole = count_whole_rows(run, plan.count, enough)
     records = whole.rows
     position = None
     if begin is not None:
@@ -94,36 +122,73 @@ def estimate_table(
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, records)
     table = run(measure_shells, known, plan.final, of_mean)
+    notes = (*left_out(curator.size, records, whole.sd), *([] if preconditioner is None else preconditioner.notes))
+    judged = _judged(table, known, rows, layout, scales, of_mean)
+    return _outcome(curator, layout, known, judged, scales, plan, purse, notes)
+
+
+def _of_incomplete(
+    run: Execution,
+    rows: PublicTable,
+    layout: Layout,
+    preconditioner: Preconditioner,
+    plan: IncompleteTablePlan,
+    purse: Purse,
+    of_mean: bool,
+    enough: Callable[[int], None] | None,
+) -> GaussianResult:
+    """Estimate from all rows, by the cells that they have."""
+    made = measure_incomplete(run, rows, preconditioner, plan, of_mean, enough)
+    known, law = made.known, made.law
+    colour = np.linalg.inv(known.frame.dense()[1])
+    information = unclipped(law, colour)
+    least = information.least()
+    judged = _judged(made.table, known, rows, layout, (), of_mean)
+    judged = replace(judged, findings=(*judged.findings, *unseen_pair(least, law, layout.columns)))
+    notes = sentence(law), *preconditioner.notes
+    outcome = _outcome(run.curator, layout, known, judged, (), made.plan, purse, notes, least)
+    columns = of_columns(law, information, colour, layout.columns, law.rows)
+    facts = outcome.facts | {"whole_rows": law.rows * law.cells()[-1], "missing": columns | {"information": least}}
+    return replace(outcome, facts=facts)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A release with what is feared for its numbers, and what was found."""
+
+    table: Table
+    findings: tuple[Finding, ...]
+
+
+def _judged(
+    table: Table, known: Known, rows: PublicTable, layout: Layout, scales: tuple[Scale, ...], of_mean: bool
+) -> _Judged:
+    """Judge a release in shells, by the public rows too."""
+    frame, records = known.frame, known.records
     feared = feared_by_public(table, frame, rows.rows, records, by_law=not layout.degenerate)
     hiding, codes = feared_codes(feared, frame, rows, records)
     hiding, unseen = with_unseen_spreads(hiding, layout, scales, rows, records)
     beyond = () if feared is table else (_PUBLIC_FAR,)
-    findings = *judge_table(hiding, known, rows, of_mean), *unseen, *beyond, *codes
-    return _outcome(curator, layout, known, hiding, scales, plan, purse, findings, whole)
+    return _Judged(hiding, (*judge_table(hiding, known, rows, of_mean), *unseen, *beyond, *codes))
 
 
 def _outcome(
     curator: Curator,
     layout: Layout,
     known: Known,
-    table: Table,
+    judged: _Judged,
     scales: tuple[Scale, ...],
     plan: TablePlan,
     purse: Purse,
-    findings: tuple[Finding, ...],
-    whole: WholeRows,
+    notes: tuple[str, ...],
+    worth: float = 1.0,
 ) -> GaussianResult:
-    """Make the result from a release in shells."""
-    preconditioner, histogram, records = known.preconditioner, known.histogram, known.records
-    enough = feasible(records, layout.dimension, purse)
+    """Make the result from a release in shells, whose rows are worth so much of complete ones."""
+    table, histogram, records = judged.table, known.histogram, known.records
+    enough = feasible(records * worth, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     settled = table.core is None or not table.core.astray
-    findings = *of_run(enough, settled, curator.size), *findings
-    notes = (
-        *left_out(curator.size, records, whole.sd),
-        *(() if preconditioner is None else preconditioner.notes),
-        *layout.notes(),
-    )
+    findings = *of_run(enough, settled, curator.size), *judged.findings
     facts: dict[str, Any] = {
         "whole_rows": records,
         "shape": "as released" if table.core is None else "gaussian",
@@ -140,7 +205,9 @@ def _outcome(
     if table.core is not None:
         facts |= debiased_facts(table.core, table.fitted)
     beyond = _beyond(histogram, table.reach, records)
-    return GaussianResult(table.fitted, findings, _errors_of(table), facts, notes, beyond, table.noise)
+    return GaussianResult(
+        table.fitted, findings, _errors_of(table), facts, (*notes, *layout.notes()), beyond, table.noise
+    )
 
 
 def _errors_of(table: Table) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pubpriv.curator import Curator
+from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import Matrix, public_value, row_tuples
 from pubpriv.data.frames import Frame
 from pubpriv.estimators._far_out import furthest
@@ -130,18 +130,22 @@ def measure_shells(curator: Curator, known: Known, ask: Ask, of_mean: bool = Fal
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     answer = curator.release(shells_question(known.frame, known.where, ask, TablePlan.counted, of_mean), ask.label)
-    sizes = len(known.where.radii)
-    noise = {name: np.broadcast_to(sd.ravel(), sizes) for name, sd in answer.question.noise().items()}
-    moments = ShellMoments(
-        known.records,
-        answer.values["count"],
-        answer.values["sum"] / known.records,
-        answer.values["moment"] / known.records,
+    return _read(replace(known, frame=answer.question.frames[0]), shell_moments(answer, known.records))
+
+
+def shell_moments(answer: Answer, records: float) -> ShellMoments:
+    """Read a release in shells, of `records` rows."""
+    counts = answer.values["count"]
+    noise = {name: np.broadcast_to(sd.ravel(), len(counts)) for name, sd in answer.question.noise().items()}
+    return ShellMoments(
+        records,
+        counts,
+        answer.values["sum"] / records,
+        answer.values["moment"] / records,
         float(noise["count"][0]),
-        noise["sum"] / known.records,
-        noise["moment"] / known.records,
+        noise["sum"] / records,
+        noise["moment"] / records,
     )
-    return _read(replace(known, frame=answer.question.frames[0]), moments)
 
 
 @dataclass(frozen=True)

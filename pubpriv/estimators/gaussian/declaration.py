@@ -122,6 +122,7 @@ GAUSSIAN = Estimator(
         Trial("auto", GaussianSettings(target="auto")),
         Trial("gaussian", GaussianSettings(target="gaussian")),
         Trial("missing cells estimated", GaussianSettings(target="gaussian", missing="estimate"), missing=0.2),
+        Trial("missing cells estimated, auto", GaussianSettings(), missing=0.2),
         Trial("auto, pure", GaussianSettings(target="auto"), budget="pure:4"),
         Trial("moments", GaussianSettings(target="moments")),
         Trial("by group", GaussianSettings(by="half")),

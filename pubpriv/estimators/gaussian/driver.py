@@ -22,7 +22,7 @@ from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian._bulk import fit_to_gaussian
 from pubpriv.estimators.gaussian._degenerate_columns import examine
 from pubpriv.estimators.gaussian._heaps import check_heaps, heap
-from pubpriv.estimators.gaussian._incomplete import check_estimated, estimate_incomplete
+from pubpriv.estimators.gaussian._incomplete import estimate_incomplete
 from pubpriv.estimators.gaussian._incomplete_rounds import incomplete_plan
 from pubpriv.estimators.gaussian._learner import (
     Fitted,
@@ -32,6 +32,7 @@ from pubpriv.estimators.gaussian._learner import (
     pool,
     walk,
 )
+from pubpriv.estimators.gaussian._missing_cells import settled_missing
 from pubpriv.estimators.gaussian._no_public import no_public
 from pubpriv.estimators.gaussian._plan import check_run, early_sample, enough_for, learner_plan
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner, check_rows, precondition
@@ -85,8 +86,10 @@ def estimate_gaussian(
             for the paper's own algorithm with CoinPress inside.
         scale: of columns whose spread the public rows do not show, or show wrongly: about one standard deviation, by
             column. Others that look so get theirs from a private quantile. Not with `gaussian`.
-        missing: rows that lack cells: `drop` leaves them out; `estimate` uses the cells that they have, with the target
-            `gaussian`. That is right if what is missing depends on observed columns.
+        missing: rows that lack cells: `estimate` uses the cells that they have; `drop` leaves them out; `auto`
+            estimates for up to 20 columns without groups, where the unit is a row, the noise Gaussian, and the public
+            rows show the spread of every column. Estimates are right if cells are missing at random, or depending on
+            observed columns as far as columns depend on each other in straight lines.
         force: run below the line of feasibility as well, where the result is likely to be noise.
         beta: of `algorithm-2`: how likely its bounds from public rows may fail.
         gamma: of `algorithm-2`: total variation distance of the public law from the private one.
@@ -153,12 +156,16 @@ def whole_gaussian(
     target = chosen_target(target, method, scale, missing)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
-        given = examine(rows, scale).given  # refuses what cannot be, before the run begins
+        looked_at = examine(rows, scale)  # refuses what cannot be, before the run begins
+        given = looked_at.given
+        degenerate = tuple(looked_at.columns[column.index] for column in looked_at.degenerate)
+        missing = settled_missing(missing, curator, looked_at.dimension, degenerate)
+        configuration |= {"missing": missing} if missing == ESTIMATE else {}
         alone = {"of_mean": True} if of_mean else {}  # its last question tells more of the mean
         purse = curator.begin("gaussian", configuration | {"scale": given} | alone, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
-        outcome = estimate_table(run, rows, layout, purse, target, force, of_mean)
+        outcome = estimate_table(run, rows, layout, purse, target, force, of_mean, missing)
         return _estimate(outcome, curator, rows, method, "moments")
     if method == NO_PUBLIC:
         if not curator.asks_of_one_row:
@@ -173,9 +180,9 @@ def whole_gaussian(
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "learner" and not force:
         check_heaps(rows)
-    if missing == ESTIMATE:
-        check_estimated(curator, rows.rows.shape[1])
-        configuration |= {"missing": missing}
+    if method == "learner":
+        missing = settled_missing(missing, curator, rows.rows.shape[1])
+        configuration |= {"missing": missing} if missing == ESTIMATE else {}
     if method == "algorithm-2":
         gaussian_only(method, curator.budget.kind)
         bound(rows, *constants)
@@ -208,14 +215,15 @@ def _learner(
     center, whitening, _ = preconditioner.arrays
     begin, early = (Frame.of(center, whitening), preconditioner.typical_radius), early_sample(curator, rows, d, purse)
     curator.foresee(first_question(run, *begin, plan, early))
+    enough = enough_for(curator, d, purse, force)
     if missing == ESTIMATE and d > 1:
         incomplete = incomplete_plan(purse, curator.n_rows, d)
         curator.rehearse(*(path.questions for path in incomplete.paths))
         whole = run(count_rows, incomplete.count)
         if whole.fewer:
-            return estimate_incomplete(run, preconditioner, incomplete, purse, curator.columns)
+            return estimate_incomplete(run, preconditioner, incomplete, purse, curator.columns, enough)
     else:
-        whole = count_whole_rows(run, plan.count, enough_for(curator, d, purse, force))
+        whole = count_whole_rows(run, plan.count, enough)
     position, plan = walk(run, *begin, plan, whole, early)
     measured = run(measure, position, plan.final, whole)
     measured = replace(measured, blur=median_blur(rows, plan.final.law))

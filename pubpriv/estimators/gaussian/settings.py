@@ -8,10 +8,10 @@ from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import Grouped, setting
 
 _TARGETS = ("auto", "gaussian", "moments")
-ESTIMATE, DROP = "estimate", "drop"
-"""What is done with rows that lack cells."""
+AUTO, ESTIMATE, DROP = "auto", "estimate", "drop"
+"""What is done with rows that lack cells; `auto`: they are used where that is measured."""
 
-_MISSING = (DROP, ESTIMATE)
+MISSING = (AUTO, ESTIMATE, DROP)
 _METHODS = ("learner", "algorithm-2", NO_PUBLIC)
 
 
@@ -42,9 +42,10 @@ class GaussianSettings(Grouped):
     )
     missing: str = setting(
         DROP,
-        choices=_MISSING,
+        choices=MISSING,
         planned=True,
-        help="Rows that lack cells: drop leaves them out; estimate uses the cells that they have (target gaussian)",
+        help="Rows that lack cells: estimate uses the cells that they have; drop leaves them out; auto: estimate "
+        "where the unit is a row, for up to 20 columns, without groups",
     )
     force: bool = setting(False, help="Run where the answers will be mostly noise; the model says so")
 
@@ -63,9 +64,9 @@ def chosen_target(target: str, method: str, scale: Mapping[str, float] | None, m
     """
     _check_choice("target", target, _TARGETS)
     _check_choice("method", method, _METHODS)
-    _check_choice("missing", missing, _MISSING)
-    if missing == ESTIMATE and (target != "gaussian" or method != "learner"):
-        raise InvalidInput("missing cells are estimated with the target gaussian and the method learner only")
+    _check_choice("missing", missing, MISSING)
+    if missing == ESTIMATE and method != "learner":
+        raise InvalidInput("missing cells are estimated with the method learner only")
     if method != "learner" and target == "moments":
         raise InvalidInput(f"{method} estimates a Gaussian: use the target gaussian, or the method learner")
     if method != "learner" or target == "gaussian":

@@ -51,7 +51,8 @@ def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
         return case_of_mean(_both(settings), public)
     if isinstance(public, Size):
         check_rounds(settings.method, settings.rounds)
-        learnt, d, m = settings.covariance == "unknown", public.d, public.m
+        known = settings.missing != ESTIMATE or settings.covariance != "auto"
+        learnt, d, m = not known or settings.covariance == "unknown", public.d, public.m
     else:
         _checked(settings, public)
         learnt, d, m = _learnt(_covariance(settings, public)), len(public.columns), len(public.rows)
@@ -123,11 +124,12 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
 
 def _covariance(settings: MeanSettings, public: PublicTable) -> Any:
     """The covariance that a run uses: a word other than `auto`, or the matrix in a file."""
-    from pubpriv.estimators.mean._against_public import resolved
     from pubpriv.estimators.mean._known_covariance import read_covariance
+    from pubpriv.estimators.mean.driver import covariance_taken
 
-    word = settings.covariance in settings.words
-    return resolved(settings.covariance, public) if word else read_covariance(settings.covariance, public.columns)
+    if settings.covariance in settings.words:
+        return covariance_taken(settings.covariance, public, settings.missing)
+    return read_covariance(settings.covariance, public.columns)
 
 
 def _learnt(covariance: Any) -> bool:
@@ -137,9 +139,7 @@ def _learnt(covariance: Any) -> bool:
 def _both(settings: MeanSettings) -> GaussianSettings:
     """Settings of the run that learns mean and covariance together."""
     method = NO_PUBLIC if settings.method == NO_PUBLIC else "learner"
-    missing = settings.missing
-    target = "gaussian" if missing == ESTIMATE else "auto"
-    return GaussianSettings(by=settings.by, target=target, method=method, missing=missing, force=settings.force)
+    return GaussianSettings(by=settings.by, method=method, missing=settings.missing, force=settings.force)
 
 
 MEAN = Estimator(

@@ -18,7 +18,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators._arguments import check_arguments
 from pubpriv.estimators._few_rows import refusing_by
 from pubpriv.estimators.asks import gaussian_only
-from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE
+from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE, MISSING
 from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.mean._against_public import check_covariance, resolved
 from pubpriv.estimators.mean._declared_bounds import METHOD as BETWEEN
@@ -67,8 +67,8 @@ def estimate_mean(
         method: `two-step`; `no-public`, which learns the covariance too, needs an approx budget and takes no public
             rows; or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, for one or two columns,
             `hypotheses` (Theorem B.2 (2)), which is epsilon-DP under every budget.
-        missing: rows that lack cells: `drop` leaves them out; `estimate` uses the cells that they have, for rows of a
-            Gaussian of `"unknown"` covariance; see `estimate_gaussian`.
+        missing: rows that lack cells: `estimate` uses the cells that they have, and learns the covariance; `drop`
+            leaves them out; `auto` estimates where the covariance is learnt anyway; see `estimate_gaussian`.
         rounds: rounds of `coinpress`.
         ball: for `coinpress`: a ball (centre (d,) in the data's units, radius in standard deviations) that is known to
             contain the mean; None: the ball around the public mean of Claim 2.1.
@@ -110,7 +110,7 @@ def estimate_mean(
     if method == NO_PUBLIC:
         check_learnt(covariance)
     else:
-        covariance = resolved(covariance, table)
+        covariance = covariance_taken(covariance, table, missing)
     learnt = isinstance(covariance, str) and covariance in ("auto", "unknown")
     check_missing(missing, learnt)
     if learnt and method != NO_PUBLIC:
@@ -183,11 +183,18 @@ def _with_declared_bounds(
 def bounds_taken(covariance: Any, method: str, rows: PublicTable, missing: str = DROP) -> DeclaredBounds | None:
     """Return the declared bounds if the mean is estimated between them; None: otherwise.
 
-    That is so where the covariance is left to the run, no method of a paper is asked, rows that lack cells are left
-    out, and the bounds suit.
+    That is so where the covariance is left to the run, no method of a paper is asked, rows that lack cells need not be
+    used, and the bounds suit.
     """
     left = isinstance(covariance, str) and covariance == "auto" and method in ("two-step", NO_PUBLIC)
-    return bounds_that_suit(rows) if left and missing == DROP else None
+    return bounds_that_suit(rows) if left and missing != ESTIMATE else None
+
+
+def covariance_taken(covariance: Any, rows: PublicTable, missing: str) -> Any:
+    """Return what stands for `auto`: missing cells are estimated by a covariance that is learnt; see `resolved`."""
+    if missing == ESTIMATE and isinstance(covariance, str) and covariance == "auto":
+        return "unknown"
+    return resolved(covariance, rows)
 
 
 def _estimate(
@@ -260,10 +267,12 @@ def check_missing(missing: str, learnt: bool) -> None:
     Raises:
         InvalidInput: see above.
     """
-    if missing not in (DROP, ESTIMATE):
-        raise InvalidInput(f"missing must be one of {DROP}, {ESTIMATE}, not {missing!r}")
+    if missing not in MISSING:
+        raise InvalidInput(f"missing must be one of {', '.join(MISSING)}, not {missing!r}")
     if missing == ESTIMATE and not learnt:
-        raise InvalidInput("missing cells are estimated together with the covariance: give covariance=unknown")
+        raise InvalidInput(
+            "missing cells are estimated together with the covariance: leave it out, or give covariance=unknown"
+        )
 
 
 def check_learnt(covariance: Any) -> None:
@@ -290,9 +299,8 @@ def _with_unknown_covariance(
     """Learn mean and covariance, and return the mean and, next to it, the covariance (d, d) and its errors."""
     from pubpriv.estimators.gaussian.driver import whole_gaussian
 
-    target = "gaussian" if missing == ESTIMATE else "auto"
     both = whole_gaussian(
-        rows, curator, budget, target, method, force=force, runner=runner, of_mean=True, missing=missing
+        rows, curator, budget, "auto", method, force=force, runner=runner, of_mean=True, missing=missing
     )
     findings = about(both.findings or (), MeanEstimate.quantities.values())
     mean = MeanEstimate(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pubpriv.estimators.gaussian.settings import DROP, ESTIMATE
+from pubpriv.estimators.gaussian.settings import DROP, MISSING
 from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import Grouped, setting
 
@@ -38,10 +38,10 @@ class MeanSettings(Grouped):
     )
     missing: str = setting(
         DROP,
-        choices=(DROP, ESTIMATE),
+        choices=MISSING,
         planned=True,
-        help="Rows that lack cells: drop leaves them out; estimate uses the cells that they have, for rows of a "
-        "Gaussian of unknown covariance",
+        help="Rows that lack cells: estimate uses the cells that they have, and learns the covariance; drop leaves "
+        "them out; auto: estimate where the covariance is learnt",
     )
     rounds: int = setting(2, least=1, most=most_rounds, planned=True, help="Rounds of coinpress")
     force: bool = setting(
