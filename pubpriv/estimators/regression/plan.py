@@ -1,7 +1,7 @@
 """Plan of a run: a mean and covariance to start from, then two Newton steps from clipped scores.
 
 Sources: the questions are ours (`docs/privacy.md`, section 5). Shares were chosen by simulation of the mechanisms, with
-rows of six laws; halving or doubling one of the smaller ones changes errors by less than 3%.
+rows of six laws.
 """
 
 import math
