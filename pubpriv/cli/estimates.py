@@ -153,7 +153,7 @@ def _show_groups(groups: "Groups", columns: "Sequence[str]", counted: str) -> No
 
 def _with_error(number: "Number") -> str:
     """Write a number to two digits of its error, and the error."""
-    from pubpriv.released.report.digits import rounded, small
+    from pubpriv.released.digits import rounded, small
 
     return f"{rounded(number.value, number.error)} ±{small(number.error)}"
 
@@ -186,13 +186,13 @@ def _heads(sources: Sequence[str]) -> list[str]:
 
 def _cells(number: "Number", digits: str, sources: Sequence[str]) -> list[str]:
     """Write a number with its error, then the error's parts."""
-    from pubpriv.released.report.digits import small
+    from pubpriv.released.digits import small
 
     return [f"{number.value:{digits}} ±{small(number.error)}", *_parts(number, sources)]
 
 
 def _parts(number: "Number", sources: Sequence[str]) -> list[str]:
-    from pubpriv.released.report.digits import small
+    from pubpriv.released.digits import small
 
     return [f"±{small(getattr(number, source))}" for source in sources]
 

@@ -52,10 +52,8 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         private: Annotated[
             str | None,
             typer.Option(
-                help="Private table, Parquet, CSV, Feather, Excel, SPSS, Stata or SAS: a file, a folder or a glob; "
-                "or a version of a table, delta:FOLDER@VERSION or iceberg:FOLDER@VERSION; a sheet, BOOK.xlsx#SHEET; a "
-                "table of a database, duckdb:///FILE#TABLE or postgresql://HOST/DATABASE#TABLE. Default: the one "
-                "that the dataset declares.",
+                help="Private table: a file, a folder or a glob, delta:FOLDER@VERSION, iceberg:FOLDER@VERSION, "
+                "BOOK.xlsx#SHEET, duckdb:///FILE#TABLE, postgresql://HOST/DATABASE#TABLE. Default: the dataset's.",
                 show_default=False,
             ),
         ] = None,

@@ -256,8 +256,3 @@ def test_missing_cells_are_estimated_where_it_is_asked_for(fit, world):
     assert missing["columns"]["b"]["share"] == pytest.approx(0.3, abs=0.05)
     assert fit("gaussian", *flags, "--overwrite", release_id="r1").code == 0
     assert (world / "model.json").read_bytes() == first
-
-
-def test_missing_cells_are_estimated_for_one_target_only(refused):
-    """Another target is refused before anything is spent."""
-    assert "target gaussian" in refused("gaussian", "--missing", "estimate")

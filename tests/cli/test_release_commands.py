@@ -263,13 +263,16 @@ def test_compare_lists_what_differs_most(program, here):
     assert (few.count("│ mean of x"), every.count("│ mean of x")) == (25, 40)
 
 
-def test_compare_refuses_other_columns(program, here):
-    """Exit 2, with the columns."""
+def test_compare_names_columns_that_it_leaves_out(program, here):
+    """And refuses releases that have none in common."""
     saved(mean_release(), "a.json")
     saved(mean_release(("age", "income")), "b.json")
+    saved(mean_release(("weight", "income")), "c.json")
     told = program("compare", "a.json", "b.json")
-    assert (told.code, len(told.lines)) == (2, 1)
-    assert "only the first has cost" in told.err
+    assert told.code == 0
+    assert "columns of the first release alone are left out: cost" in told.err
+    told = program("compare", "a.json", "c.json")
+    assert (told.code, told.out, len(told.lines)) == (2, "", 1)
 
 
 # --- sample --------------------------------------------------------------------------------------------------

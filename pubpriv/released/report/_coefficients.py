@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element
 
+from pubpriv.released.digits import rounded, small
 from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.histograms import histograms_in
 from pubpriv.released.numbers import Z95, Number, of_all, of_quantity
 from pubpriv.released.report._tables import Table
 from pubpriv.released.report.charts import BOTH, NOISE, dot
-from pubpriv.released.report.digits import rounded, small
 from pubpriv.released.report.drawing import FAINT, INK, WIDTH, Axis, add, line, sheet, short, words
 
 _ROW, _HEAD, _LEFT = 22.0, 26.0, 190.0

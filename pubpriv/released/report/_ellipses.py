@@ -5,6 +5,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.released.digits import percent, rounded
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.law import Mixture
@@ -13,7 +14,6 @@ from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._coefficients import coefficient_picture
 from pubpriv.released.report._plane import Plane
 from pubpriv.released.report._quantiles import quantile_plot, share_dots
-from pubpriv.released.report.digits import percent, rounded
 from pubpriv.released.report.drawing import (
     FAINT,
     PAPER,

@@ -5,11 +5,11 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from pubpriv.released.digits import rounded, small
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.histograms import Histogram
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import Z95, Number, of_all, of_columns, of_quantity
-from pubpriv.released.report.digits import rounded, small
 from pubpriv.released.report.drawing import (
     FAINT,
     HALO,

@@ -7,11 +7,11 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from pubpriv.released.digits import percent
 from pubpriv.released.numbers import Z95, Number, of_all, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
 from pubpriv.released.report._tables import label
 from pubpriv.released.report.charts import BOTH, NOISE, dot
-from pubpriv.released.report.digits import percent
 from pubpriv.released.report.drawing import (
     FAINT,
     HALO,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.released.digits import MINUS, rounded, small
 from pubpriv.released.numbers import MISSING, Z95, Number, sources_of
 from pubpriv.released.original_units import OriginalNumber
-from pubpriv.released.report.digits import MINUS, rounded, small
 
 
 @dataclass(frozen=True)

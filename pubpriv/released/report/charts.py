@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
+from pubpriv.released.digits import percent, rounded, small
 from pubpriv.released.groups import Groups
 from pubpriv.released.numbers import Z95, Number, of_quantity
 from pubpriv.released.report._history import History
-from pubpriv.released.report.digits import percent, rounded, small
 from pubpriv.released.report.drawing import (
     FAINT,
     HALO,

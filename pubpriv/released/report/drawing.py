@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from pubpriv.released.report.digits import MINUS
+from pubpriv.released.digits import MINUS
 
 INK, FAINT, PAPER = "#1a1a1a", "#595959", "#ffffff"
 _RULE = "#d0d0d0"

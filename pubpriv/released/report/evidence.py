@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from pubpriv.released.digits import percent, rounded
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.findings import doubts
-from pubpriv.released.report.digits import percent, rounded
 
 _SEEN = 2.0
 """A share or a count is taken as real if it is this many of its standard deviations from zero."""

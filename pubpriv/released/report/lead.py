@@ -1,11 +1,11 @@
 """The first sentence of a report: the result in words, or why it should not be used."""
 
+from pubpriv.released.digits import percent, rounded, small
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.fitted import RegressionEstimate
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Z95, Number, counted, of_all, of_columns, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
-from pubpriv.released.report.digits import percent, rounded, small
 from pubpriv.released.report.evidence import of_no_component, reason
 from pubpriv.released.report.words import sentence
 

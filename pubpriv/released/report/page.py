@@ -14,6 +14,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.wording import for_people, guarantee_lines, guess_in_short, plain_words
 from pubpriv.released.could_hide import could_hide
+from pubpriv.released.digits import MINUS, rounded, small
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.findings import doubts
 from pubpriv.released.fitted import RegressionEstimate
@@ -42,7 +43,6 @@ from pubpriv.released.report._markup import Figure, figure, template
 from pubpriv.released.report._quantiles import distribution_charts, group_dots, quantile_plot, share_dots
 from pubpriv.released.report._tables import Table, correlations, label, number_table, original_table
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
-from pubpriv.released.report.digits import MINUS, rounded, small
 from pubpriv.released.report.lead import lead
 
 _MOST_COLUMNS = 12

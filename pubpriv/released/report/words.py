@@ -3,10 +3,10 @@
 from statistics import median
 
 from pubpriv.data.columns import parse_columns
+from pubpriv.released.digits import percent, rounded
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.numbers import MISSING, Number, counted, of_all, of_columns, of_quantity
 from pubpriv.released.quantiles import QuantilesEstimate
-from pubpriv.released.report.digits import percent, rounded
 
 _METHODS = {
     "auto": "the default pipeline for mixtures",

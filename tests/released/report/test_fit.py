@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from helpers.releases import gaussian_release, mean_release, mixture_release, of_old, public_for, simulated
 
+from pubpriv.released.digits import MINUS
 from pubpriv.released.findings import DOUBTFUL, NOTE, Finding
 from pubpriv.released.histograms import Histogram, public_part
 from pubpriv.released.law import Mixture
 from pubpriv.released.report import page
 from pubpriv.released.report._fit import fit_charts
-from pubpriv.released.report.digits import MINUS
 from pubpriv.released.report.evidence import hints, ladder, missing_cells, reason, sentences
 from pubpriv.released.report.lead import lead
 

@@ -10,10 +10,10 @@ from helpers.releases import gaussian_release, mean_release, mixture_release, pu
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.released.digits import rounded
 from pubpriv.released.law import Mixture
 from pubpriv.released.report import picture
 from pubpriv.released.report._plane import Plane
-from pubpriv.released.report.digits import rounded
 from pubpriv.released.report.drawing import FAINT, Axis, _tick_text, _ticks, folded
 
 SVG = "{http://www.w3.org/2000/svg}"
