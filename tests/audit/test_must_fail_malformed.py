@@ -105,6 +105,7 @@ def beside(source, label, wanted):
         yield draw
 
 
+@pytest.mark.slow
 def test_nothing_is_caught_where_nothing_is_broken(place):
     """All that is asked below, of the product as it is."""
     assert {name: broken(place, name) for name in _PROMISES} == dict.fromkeys(_PROMISES, "")

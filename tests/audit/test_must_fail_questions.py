@@ -72,6 +72,7 @@ def weights(question):
     return [squared_weight(parts[name]) if name in parts else Fraction(0) for name in names]
 
 
+@pytest.mark.slow
 def test_nothing_is_caught_where_nothing_is_broken():
     """The searches used below, on the product as it is."""
     assert broken(*WATCHED) == {}

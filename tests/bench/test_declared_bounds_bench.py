@@ -9,6 +9,7 @@ from benchmarks import declared_bounds, root_means
 from pubpriv.cli.main import app
 
 
+@pytest.mark.slow
 def test_stated_noise_is_that_of_a_plain_mean(monkeypatch):
     """Two draws; only bounds that are a safety net are not taken."""
     cells = tuple((law, 1_000, 0.5, 60) for law in ("rare, far", "safety net"))
@@ -21,6 +22,7 @@ def test_stated_noise_is_that_of_a_plain_mean(monkeypatch):
     assert net["ratio"] < 0.01
 
 
+@pytest.mark.slow
 def test_means_of_squares_have_rows_of_their_own(monkeypatch):
     monkeypatch.setattr(root_means, "SIZES", ((1_000, 0.5),))
     monkeypatch.setattr(root_means, "LAWS", {"gamma 2": root_means.LAWS["gamma 2"]})

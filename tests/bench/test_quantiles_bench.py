@@ -22,6 +22,7 @@ def test_each_law_holds_what_its_rows_hold(name):
         assert np.searchsorted(rows, at, side=side) / len(rows) == pytest.approx(of_law(at), abs=0.006)
 
 
+@pytest.mark.slow
 def test_a_row_for_each_cell_of_a_law():
     told = CliRunner().invoke(app, ["bench", "quantiles", "--laws", "counts,zeros", "--runs", "2", "--json"])
     assert told.exit_code == 0
@@ -57,6 +58,7 @@ def test_a_row_says_which_bounds_it_misses(shift, draws, missed):
     assert (row["missed"], row["met"]) == (missed, not missed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of", "rows"), [("groups", 4), ("shares", 3)])
 def test_groups_and_shares_have_rows_of_their_own(of, rows, monkeypatch):
     """One draw; with fewer rows in the groups."""

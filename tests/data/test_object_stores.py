@@ -118,6 +118,7 @@ def test_a_run_asks_a_store_for_its_columns_as_often_as_it_passes_over_them(serv
     assert passes * sum(sizes) <= sum(server.reads) <= passes * (sum(sizes) + (1 + groups) * end)
 
 
+@pytest.mark.slow
 def test_starts_of_a_mixture_need_a_pass_less_from_a_store(bucket, tmp_path):
     """What follows each start is summed beside the choice among them, where a pass costs more than sums."""
     drawn = np.random.default_rng(1).standard_normal((6_000, 3)) + 1.5 * (np.arange(6_000) % 2)[:, None]

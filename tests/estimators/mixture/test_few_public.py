@@ -43,6 +43,7 @@ def test_a_component_that_holds_rows_of_another_is_flagged(seed):
     assert found["flagged"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "level", "seed"), [("narrower", 100.0, 72012), ("wider", 10.0, 72006)])
 def test_the_last_round_is_divided_where_the_one_before_still_moved_a_component(kind, level, seed):
     """Measured at once the first run was flagged, and a covariance of the second was off by 0.55, now by 0.33."""

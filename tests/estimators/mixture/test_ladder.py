@@ -52,6 +52,7 @@ def crossed():
 # --- runs ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_more_components_than_lie_apart_are_released_where_they_predict_better(crossed):
     """Held-out rows are better by a tenth of a nat and more than under one Gaussian; what was scored is told."""
     estimate, _ = crossed
@@ -77,6 +78,7 @@ def test_what_a_ladder_asks_is_within_the_budget_and_told(crossed):
     assert 0.9 < sum(charges.values()) <= 1
 
 
+@pytest.mark.slow
 def test_scores_are_of_rows_that_lack_no_value(crossed):
     """Half of twice as many rows lack one: their scores were half of what they are, and so was their noise."""
     private = np.full((16_000, 3), np.nan)
@@ -111,6 +113,7 @@ def test_heavy_tails_are_not_components():
     assert len(estimate.weights) == 1
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_what_it_has_asked(crossed):
     """The same run again has the same numbers and no further charges."""
     estimate, curator = crossed

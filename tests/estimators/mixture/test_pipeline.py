@@ -168,7 +168,7 @@ def test_one_component_from_few_public_rows_is_a_gaussian(m):
 
 
 @pytest.mark.parametrize("d", [1, 3, 10])
-@pytest.mark.parametrize("k", [2, 4, 8])
+@pytest.mark.parametrize("k", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
 def test_as_many_components_as_public_rows(k, d):
     """m = k, with more and with fewer columns than components."""
     whole(fit(*clusters(k=k, d=d, m=k), k), k, d)
@@ -183,7 +183,9 @@ REPEATED = {
 }
 
 
-@pytest.mark.parametrize("how", REPEATED)
+@pytest.mark.parametrize(
+    "how", [pytest.param(how, marks=pytest.mark.slow) if how == "one row" else how for how in REPEATED]
+)
 def test_repeated_public_rows_leave_a_whole_model(how):
     """Duplicates among the public rows, down to a single distinct one, do not crash and leave a whole model."""
     public, private = clusters()
@@ -394,6 +396,7 @@ def test_samples_follow_the_model(fitted):
         fitted.sample(0)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_as_large_as_the_errors():
     """Over seeds of the noise, estimates scatter about their mean as the privacy part says."""
     public, private = clusters(n=2000)

@@ -37,6 +37,7 @@ def test_rehearsed_questions_cost_what_the_run_charges(regime, d):
         assert Fraction(999, 1000) * ask.price < question.squared_distance <= ask.price
 
 
+@pytest.mark.slow
 def test_a_run_charges_the_parts_that_were_rehearsed():
     """Noise scales and sizes of a real run are those of its rehearsal."""
     curator = pp.Curator.simulation(ROWS, pp.ZeroConcentratedDP(0.5), seed=1)

@@ -104,6 +104,7 @@ def test_a_model_from_few_public_rows_says_so():
 # --- fall-backs ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [10.0, 1.5])
 def test_noise_that_is_known_to_drown_covariances_leaves_one_round(gap):
     """Predicted before the first charge: every start is measured once, and the reader is told what to trust."""

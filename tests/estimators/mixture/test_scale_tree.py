@@ -145,6 +145,7 @@ def test_a_component_inside_another_is_measured():
     assert max(found.diagnostics["covariance_floor"]) < 0.0025 / 100
 
 
+@pytest.mark.slow
 def test_a_component_inside_another_is_found_where_nobody_said_how_many_there_are():
     """It was floored at the scale of the whole table, and missed or three hundred times too wide."""
     generator = np.random.default_rng(3)

@@ -62,6 +62,7 @@ def off(public, rows, truth):
     return [math.sqrt(float((own**2).mean())) for own in (means, spreads)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("distance", "narrower"), [(4.0, 1.0), (8.0, 10.0)])
 def test_intervals_hold(distance, narrower):
     """Where components overlap, and where the variances of public rows are too small."""
@@ -111,6 +112,7 @@ def test_intervals_hold_where_rows_hardly_tell_components_apart():
     assert found.settled
 
 
+@pytest.mark.slow
 def test_intervals_of_weights_hold_where_rows_are_shared():
     """Over twenty tables, three sds apart: those of known components would cover in two of three."""
     truth = two(3.0)

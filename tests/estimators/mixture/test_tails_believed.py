@@ -102,6 +102,7 @@ def test_intervals_of_means_hold_crowds_to_either_side(chance):
     assert (np.abs(off) < 1.96 * error).mean() == pytest.approx(0.95, abs=0.003)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [5, 19])
 def test_a_tail_that_is_taken_for_odd_rows_is_in_the_errors(seed):
     """Nothing was counted in then, and nothing said that it might have to be."""

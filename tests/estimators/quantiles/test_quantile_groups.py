@@ -64,6 +64,7 @@ def test_more_groups_cost_no_more_noise():
     assert noises[0] == noises[1]
 
 
+@pytest.mark.slow
 def test_intervals_of_groups_hold():
     """Of all ranks of all groups in some draws."""
     held = []
