@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 from pubpriv.common.tables import compression_of
-from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.formats._layout import BATCH, Look, Piece, check_rows, replaced
 from pubpriv.data.stores import locate
-from pubpriv.errors import InvalidInput
 
 _READ = 1 << 20
 """Bytes that are read at a time."""
@@ -79,8 +78,9 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
             cells = _Cells(lines, len(names))
             read += cells.rows
             yield pa.RecordBatch.from_arrays([cells.column(names.index(name)) for name in columns], list(columns))
-    if not whole or read != piece.rows:
-        raise InvalidInput("the private table was replaced while it was read")
+    if not whole:
+        raise replaced()
+    check_rows(read, piece)
 
 
 def _open(path: str) -> AbstractContextManager[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pubpriv.common.inner_names import InnerName
 from pubpriv.common.tables import root_and_pattern
-from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.formats._layout import BATCH, Look, Piece, check_rows, replaced
 from pubpriv.data.formats._queries import quoted
 from pubpriv.errors import InvalidInput, Unavailable
 
@@ -98,8 +98,9 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
                 read, last = read + len(numbers), int(numbers[-1])
             cells = [table.cells(name, batch.column(i + 1)) for i, name in enumerate(columns)]
             yield pa.RecordBatch.from_arrays(cells, list(columns))
-    if read != piece.rows or not sorted_:
-        raise InvalidInput("the private table was replaced while it was read")
+    if not sorted_:
+        raise replaced()
+    check_rows(read, piece)
 
 
 @contextmanager

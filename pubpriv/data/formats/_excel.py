@@ -25,7 +25,7 @@ from xml.parsers import expat
 
 from pubpriv.common.inner_names import InnerName
 from pubpriv.common.lake_names import location_of
-from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.formats._layout import BATCH, Look, Piece, check_rows
 from pubpriv.data.formats.pandas_columns import written
 from pubpriv.data.stores import locate
 from pubpriv.errors import InvalidInput
@@ -141,8 +141,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
             read += len(some)
             arrays = [pa.array([written(row.get(place)) for row in some], pa.large_binary()) for place in places]
             yield pa.RecordBatch.from_arrays(arrays, list(columns))
-    if read != piece.rows:
-        raise InvalidInput("the private table was replaced while it was read")
+    check_rows(read, piece)
 
 
 def read_whole(name: str, content: BinaryIO) -> Any:
@@ -292,7 +291,7 @@ class _Texts:
         self._spoken = self._spoken or tag == "rPh"  # how a text is spoken
 
     def letters(self, text: str) -> None:
-        """Take letters."""
+        """Keep letters of a text."""
         if self._inside:
             self._parts.append(text)
 
@@ -343,7 +342,7 @@ class _Cells:
             self._row, self._column, self._cells = told, -1, {}
 
     def letters(self, text: str) -> None:
-        """Take letters."""
+        """Keep letters of a text."""
         if self._open:
             self._parts.append(text)
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pubpriv.data.formats._layout import Look, Piece
+from pubpriv.data.formats._layout import Look, Piece, check_rows
 from pubpriv.data.stores import locate
-from pubpriv.errors import InvalidInput
 
 
 def look(path: str, columns: Sequence[str]) -> Look:
@@ -32,8 +31,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
     with filesystem.open_input_file(inner) as handle:
         file = _open(handle, pa.ipc.open_file(handle).schema, columns)
         batch = file.get_batch(piece.number)
-        if batch.num_rows != piece.rows:
-            raise InvalidInput("the private table was replaced while it was read")
+        check_rows(batch.num_rows, piece)
         yield batch
 
 

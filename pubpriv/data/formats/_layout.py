@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pubpriv.errors import InvalidInput
+
 BATCH = 1 << 16
 """Rows that are decoded at a time. In a format without pieces of its own each piece has this many rows, so that no
 value moves the border of a piece."""
@@ -43,6 +45,21 @@ class Look:
     untyped: frozenset[str] = frozenset()
     names_in_line: bool = False
     whole_as_floats: bool = False
+
+
+def check_rows(read: int, piece: Piece) -> None:
+    """Refuse a piece that does not have the rows that it had when it was looked at.
+
+    Raises:
+        InvalidInput: it has more or fewer.
+    """
+    if read != piece.rows:
+        raise replaced()
+
+
+def replaced() -> InvalidInput:
+    """Return the error of a table whose rows are other ones now."""
+    return InvalidInput("the private table was replaced while it was read")
 
 
 class Format(Protocol):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pubpriv.common.inner_names import InnerName
-from pubpriv.data.formats._layout import Look, Piece
+from pubpriv.data.formats._layout import Look, Piece, check_rows
 from pubpriv.data.formats._queries import quoted
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
@@ -130,8 +130,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
             read += batch.num_rows
             cells = [batch.column(i).cast(field.type) for i, field in enumerate(schema)]
             yield pa.RecordBatch.from_arrays(cells, schema=schema)
-    if read != piece.rows:
-        raise InvalidInput("the private table was replaced while it was read")
+    check_rows(read, piece)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pubpriv.common.tables import is_url
-from pubpriv.data.formats._layout import Look, Piece
+from pubpriv.data.formats._layout import Look, Piece, check_rows
 from pubpriv.errors import InvalidInput
 
 _ROWS = 1 << 18
@@ -144,8 +144,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
         InvalidInput: there are fewer rows now.
     """
     table = _opened(path, path, counted=False).table(columns, piece.number * _ROWS, piece.rows)
-    if table.num_rows != piece.rows:
-        raise InvalidInput("the private table was replaced while it was read")
+    check_rows(table.num_rows, piece)
     yield from table.to_batches()
 
 

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from pubpriv.common.tables import IN_MEMORY
 from pubpriv.data._arrow import is_dataset, is_polars
-from pubpriv.data.formats._layout import BATCH, Look, Piece
+from pubpriv.data.formats._layout import BATCH, Look, Piece, check_rows
 from pubpriv.data.formats.pandas_columns import column_of, is_untyped
 from pubpriv.data.formats.parquet import TIMES_WRAP, times_that_wrap
 from pubpriv.errors import InvalidInput
@@ -130,8 +130,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
         InvalidInput: there are fewer rows now.
     """
     found = _found(path).table.select(list(columns)).slice(piece.number * BATCH, piece.rows)
-    if found.num_rows != piece.rows:
-        raise InvalidInput("the private table was replaced while it was read")
+    check_rows(found.num_rows, piece)
     yield from found.to_batches()
 
 

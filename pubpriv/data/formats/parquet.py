@@ -15,9 +15,8 @@ import numpy as np
 from pubpriv.common.tables import is_url
 from pubpriv.common.threads import kept_threads
 from pubpriv.data._arrow import counts_of, validity_of
-from pubpriv.data.formats._layout import Look, Piece
+from pubpriv.data.formats._layout import Look, Piece, check_rows
 from pubpriv.data.stores import locate
-from pubpriv.errors import InvalidInput
 
 _FETCHED, _READ = 1 << 20, 1 << 16
 """Bytes of a column that are asked for at a time: in a request to an object store, and from a disk, where only a long
@@ -57,8 +56,7 @@ def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
         # read while decoding: otherwise Arrow fetches a whole row group first, however long it is
         how = {"memory_map": False, "pre_buffer": False, "buffer_size": _FETCHED if far else _READ}
         metadata = _opened(handle, _PRECISE, **how).metadata
-        if metadata.row_group(piece.number).num_rows != piece.rows:
-            raise InvalidInput("the private table was replaced while it was read")
+        check_rows(metadata.row_group(piece.number).num_rows, piece)
 
         def rows(some: list[str]) -> Iterator[Any]:
             precise, wide = (partial(_opened, handle, unit, metadata=metadata, **how) for unit in (_PRECISE, _WIDE))
