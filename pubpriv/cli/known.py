@@ -94,10 +94,6 @@ def _read_dataset(file: Path) -> "Dataset":
     """
     for module in ("ruamel", "prefect"):
         need(module)
-    from pubpriv.deployments.files import read
-    from pubpriv.deployments.model import Dataset
+    from pubpriv.deployments.files import read_dataset
 
-    model = read(file)
-    if not isinstance(model, Dataset):
-        raise InvalidInput(f"{file} describes an audit, not a dataset: name another file")
-    return model
+    return read_dataset(file)

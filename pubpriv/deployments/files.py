@@ -41,6 +41,18 @@ def read(file: Path, put_in: bool = True) -> Dataset | Audit:
     return described(file, read_yaml(file), put_in)
 
 
+def read_dataset(file: Path) -> Dataset:
+    """Read the file of a dataset.
+
+    Raises:
+        InvalidInput: it cannot be read, has invalid contents, or describes an audit.
+    """
+    model = read(file)
+    if not isinstance(model, Dataset):
+        raise InvalidInput(f"{file} describes an audit, not a dataset: name another file")
+    return model
+
+
 def described(file: Path, data: Mapping[str, Any], put_in: bool = True) -> Dataset | Audit:
     """Check the contents of a file that was read or will be written, and return its model.
 

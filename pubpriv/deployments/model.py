@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 from pubpriv.common.column_names import split_columns
 from pubpriv.deployments._parts import BLOCK, Notify, Part, Schedule, said, wrong_at
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators import ESTIMATORS, Estimator
+from pubpriv.estimators import ESTIMATORS, estimator_named
 from pubpriv.flows.audit_ledger import AuditParameters
 from pubpriv.flows.parameters import NAME, Parameters, form_of
 from pubpriv.flows.periods import Period
@@ -109,7 +109,7 @@ class Series(Part):
 
     @model_validator(mode="after")
     def _settings_fit(self) -> Self:
-        allowed = sorted(set(form_of(_estimator_named(self.estimator)).model_fields) - _COMMON)
+        allowed = sorted(set(form_of(estimator_named(self.estimator)).model_fields) - _COMMON)
         odd = sorted(set(self.settings) - set(allowed))
         if odd:
             raise ValueError(f"settings of {self.estimator} are {', '.join(allowed)}, not {', '.join(odd)}")
@@ -241,7 +241,7 @@ class Dataset(Part):
 
     def _form(self, release: Series) -> Parameters:
         try:
-            estimator, terms = _estimator_named(release.estimator), self.period_terms
+            estimator, terms = estimator_named(release.estimator), self.period_terms
             without = release.settings.get("method") in estimator.without_public
             return form_of(estimator)(
                 private=self.private,
@@ -323,8 +323,3 @@ def _refuse_relative(place: str) -> str:
             "${NAME} stands for an environment variable of `pubpriv deploy`"
         )
     return place
-
-
-def _estimator_named(name: str) -> Estimator:
-    """Look up the estimator of this name."""
-    return next(estimator for estimator in ESTIMATORS if estimator.name == name)

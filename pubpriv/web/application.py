@@ -20,9 +20,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pubpriv.errors import PubPrivError
-from pubpriv.estimators import ESTIMATORS
+from pubpriv.estimators import ESTIMATORS, estimator_named
 from pubpriv.web.catalogue import Entry
-from pubpriv.web.forms import IN_SPITE, estimator_named, fields_of
+from pubpriv.web.forms import IN_SPITE, fields_of
 from pubpriv.web.guard import ENTRANCE, Application, Guard, Keys
 from pubpriv.web.runs import Run, Runs
 from pubpriv.web.said import progress_of
@@ -112,7 +112,7 @@ class Pages:
         run = self._run(request)
         seen = progress_of(run)
         template = "plan.html" if run.command == "plan" and seen.plan is not None else "run.html"
-        released = run.release_id if run.made and run.release_id in run.entry.models() else None
+        released = run.release_id if seen.made and run.release_id in run.entry.models() else None
         return self._page(template, run=run, seen=seen, released=released, in_spite=IN_SPITE)
 
     def progress(self, request: Request) -> Response:

@@ -4,16 +4,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pubpriv.deployments.files import read
+from pubpriv.deployments.files import read_dataset
 from pubpriv.deployments.model import Dataset
 from pubpriv.errors import InvalidInput, PubPrivError
+from pubpriv.flows.dataset_files import files_in
 
 if TYPE_CHECKING:
     from pubpriv.released.report import History
-
-_SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def catalogue(files: Iterable[Path], output: Path) -> dict[str, Entry]:
 
 def _here(output: Path) -> list[Entry]:
     found = []
-    for file in sorted(path for path in Path.cwd().iterdir() if path.suffix.lower() in _SUFFIXES):
+    for file in files_in(Path.cwd()):
         try:
             found.append(_entry(file, output))
         except PubPrivError:  # other YAML is often beside it
@@ -99,7 +98,5 @@ def _here(output: Path) -> list[Entry]:
 
 
 def _entry(file: Path, output: Path) -> Entry:
-    model: Any = read(file)
-    if not isinstance(model, Dataset):
-        raise InvalidInput(f"{file} describes an audit, not a dataset: name another file")
+    model = read_dataset(file)
     return Entry(file, model, Path(model.output).expanduser().absolute() if model.output else output)

@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin
 from pubpriv.common.column_names import join_in_command
 from pubpriv.common.lists import split_names
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators import ESTIMATORS, Estimator
+from pubpriv.estimators import Estimator
 from pubpriv.estimators.settings import Setting, settings_of
 from pubpriv.web.catalogue import Entry
 
@@ -50,18 +50,6 @@ class Field:
     required: bool = False
     commands: tuple[Command, ...] = ("plan", "fit")
     repeated: bool = False
-
-
-def estimator_named(name: str) -> Estimator:
-    """Return an estimator by its name.
-
-    Raises:
-        InvalidInput: there is none.
-    """
-    for estimator in ESTIMATORS:
-        if estimator.name == name:
-            return estimator
-    raise InvalidInput(f"{name!r} is no estimator: choose {', '.join(each.name for each in ESTIMATORS)}")
 
 
 def fields_of(entry: Entry, estimator: Estimator) -> list[Field]:

@@ -20,9 +20,6 @@ from pubpriv.web.forms import Command, arguments
 _MOST = 4
 """Most commands at work at a time."""
 
-_DOUBTFUL = 4
-"""Exit code of a fit that wrote a model with doubtful numbers."""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -54,11 +51,6 @@ class Run:
     def code(self) -> int | None:
         """Return the exit code; None: it is at work."""
         return self.process.poll()
-
-    @property
-    def made(self) -> bool:
-        """Whether it ended with what it was started for, doubtful numbers or not."""
-        return self.code in (0, _DOUBTFUL)
 
     def at_terminal(self) -> str:
         """Write the command as a person would type it."""

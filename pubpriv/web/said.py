@@ -59,20 +59,22 @@ def progress_of(run: Run) -> Progress:
     events = [each for each in said if "event" in each]
     finished = next((each for each in events if each["event"] == "run_finished"), {})
     failed = next((each for each in events if each["event"] == "failed"), {})
+    plan = next((each for each in said if "plan" in each and "event" not in each), None)
+    made = code is not None and not failed and (bool(finished) or plan is not None)
     titles = dict.fromkeys(str(each["title"]) for each in events if each["event"] == "step_started")
     error = str(failed.get("message", ""))
-    if code is not None and not run.made and not error:
+    if code is not None and not made and not error:
         error = "it was stopped, or ended by itself without a word"
     return Progress(
         done=code is not None,
-        made=run.made,
+        made=made,
         steps=tuple(titles),
         charges=tuple(Charge(each["label"], each["cost"]) for each in events if each["event"] == "charge"),
         notes=tuple(str(each["message"]) for each in events if each["event"] == "note"),
         error=error if code is not None else "",
         states=dict(finished.get("states", {})),
         spent=_short(str(finished.get("spent", ""))),
-        plan=next((each for each in said if "plan" in each and "event" not in each), None),
+        plan=plan,
     )
 
 
