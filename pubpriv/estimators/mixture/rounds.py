@@ -16,8 +16,9 @@ from pubpriv.estimators._lengths import length_quantile
 from pubpriv.estimators.asks import Ask, Blank, Worth
 from pubpriv.estimators.mixture._linear import clip_radius
 from pubpriv.ledger.unit.size import grain_for
+from pubpriv.privacy.budgets import percent
 
-_SETTLING, _SHARES, _SETTLES = 2, (Fraction(1, 100), Fraction(2, 100)), 0.4
+_SETTLING, _SHARES, _SETTLES = 2, (percent(1), percent(2)), 0.4
 """Number of rounds before the measuring ones, for the case that public rows placed components badly: they only move
 components to their rows. Each has the smallest of these shares at which its spectral noise is below the last number, in
 units of a component's variance; if there is none, these rounds are left out."""
@@ -33,11 +34,11 @@ UNTRUSTED = 1.5
 CROWD = Fraction(22, 10)
 """A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
 
-MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+MOMENT_SHARES = percent(20), percent(45), percent(35)
 _SPHERICAL_REACH = 1.15
 """Factor on the clip radius of spherical rounds: components need not be as round as assumed."""
 
-GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
+GRAM_SHARES = percent(5), percent(12), percent(83)
 """Shares of counts, sums and second moments in a round: 2 % less for moments increases their noise by 1.2 % and takes
 23 % off the noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
 

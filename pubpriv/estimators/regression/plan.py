@@ -19,19 +19,19 @@ from pubpriv.data.regions import Everything, Shells
 from pubpriv.data.score_frames import ScoreFrame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Purse, percent
 
 METHOD = "regression"
 
-START = Fraction(30, 100)
+START = percent(30)
 """Share of the budget for the mean and covariance from which Newton's steps start."""
 
 _SHARES = {
-    "round-1/score": Fraction(24, 100),
-    "round-1/slope": Fraction(3, 100),
-    "lengths": Fraction(6, 100),
-    "round-2/slope": Fraction(8, 100),
-    "round-2/score": Fraction(59, 100),
+    "round-1/score": percent(24),
+    "round-1/slope": percent(3),
+    "lengths": percent(6),
+    "round-2/slope": percent(8),
+    "round-2/score": percent(59),
 }
 """Shares of the questions in what is left for them. The last score makes the estimate and its errors."""
 
