@@ -12,7 +12,7 @@ import pytest
 from helpers.leaks import Hit, make_canaries, needles, plant, search
 from helpers.prefect_database import lay
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]  # the scenarios start servers of their own
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]  # the scenarios start servers of their own
 
 CANARIES = make_canaries(500, 3, seed=11, apart_from=[(2200, 2800), (7200, 7800)])  # where released means are
 WANTED = needles(CANARIES.rows, CANARIES.strings)
