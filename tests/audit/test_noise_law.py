@@ -27,6 +27,7 @@ def test_every_kind_of_question_is_measured():
     assert {type(question) for question in _noise_law._questions().values()} == kinds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _noise_law._questions())
 def test_the_noise_of_every_answer_is_what_it_declares(name, batches):
     """Scale, shape and independence of every part, from the system's own noise."""

@@ -54,6 +54,7 @@ def test_the_catalogue_has_every_kind_of_question():
     assert partitions == {*PARTITIONS, type(None)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_question_holds_and_its_bound_is_reached(name):
     """No pair is further apart than declared, and the best comes within one percent of what is attainable."""

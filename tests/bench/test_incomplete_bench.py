@@ -7,6 +7,7 @@ from benchmarks.incomplete import CELLS, Cell, bench, em
 from pubpriv.errors import InvalidInput
 
 
+@pytest.mark.long
 def test_em_is_the_maximum_of_the_likelihood():
     """No small step from it is likelier, on rows that lack cells in every way."""
     _, rows = Cell(2_000, 3, "mcar", 0.3).draw(1)

@@ -17,6 +17,7 @@ def fits():
     return counted()
 
 
+@pytest.mark.long
 def test_fits_pass_over_their_rows_no_more_often_than_they_did(fits):
     """Questions and passes of simulated fits with seeds; a number that falls is a success, and is written here."""
     assert fits == {

@@ -6,6 +6,7 @@ from benchmarks import pure
 from pubpriv.errors import InvalidInput
 
 
+@pytest.mark.long
 def test_rows_of_a_small_bench(monkeypatch):
     """A mean and a Gaussian, with their ratios, bounds and flags."""
     monkeypatch.setattr(pure, "_MEANS", ((2, 2000),))

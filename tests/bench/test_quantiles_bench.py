@@ -80,6 +80,7 @@ json.dump([[None, *np.quantile(task["rows"], task["at"][1:]).tolist()] for task 
 """What another Python answers: the sample's own quantiles, and an error for the first."""
 
 
+@pytest.mark.long
 def test_beside_peers_the_same_rows_are_released(tmp_path):
     """One draw of zeros, which candidates without zero cannot name, with a stand-in for diffprivlib's Python."""
     python = tmp_path / "python"

@@ -79,6 +79,7 @@ def console(world, monkeypatch):
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp1252"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works_on_a_console_with_few_signs(command, encoding, console):

@@ -308,6 +308,7 @@ def test_a_place_that_cannot_hold_a_model_is_found_before_anything_is_spent(refu
     assert out in refused_fit(out=out)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "content", ["{}", "text", '{"format": 1, "kind": "gaussian-mixture"}', '{"format": 9, "kind": 1}']
 )

@@ -42,6 +42,7 @@ def test_set_declares_a_table(program, balance, folder):
     assert "--columns" in refused.err
 
 
+@pytest.mark.long
 def test_a_cap_is_raised_with_a_reason_and_never_lowered_below_what_is_spent(program, fit, balance):
     """Another cap needs --raise and --reason, and has to cover what is spent."""
     assert fit().code == 0
@@ -404,6 +405,7 @@ def check_interruption_and_resume(folder, fit, balance, arguments, **environment
     assert balance()["spent"] == pytest.approx(0.5, abs=1e-6)
 
 
+@pytest.mark.long
 def test_an_interrupted_fit_says_how_to_resume_and_resumes(fit, balance, folder):
     """Ctrl-C leaves with 130 and the option that resumes; the rerun finishes with one charge per label."""
     check_interruption_and_resume(folder, fit, balance, fit_arguments("--plain", release_id="r1"))

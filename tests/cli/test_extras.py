@@ -39,6 +39,7 @@ def test_a_folder_of_installed_packages_is_no_checkout(tmp_path, monkeypatch):
     assert extras.checkout() is None
 
 
+@pytest.mark.long
 def test_benchmarks_run_from_any_folder(tmp_path):
     """Where the current folder is another one, in processes that they start too."""
     (tmp_path / "benchmarks").mkdir()

@@ -166,6 +166,7 @@ def test_a_covariance_that_is_not_there_is_named(refused):
     assert "one of this run's inputs" in refused("mean", covariance="sigma.csv", out="sigma.csv")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["mean", "gaussian"])
 def test_what_would_be_noise_is_refused_with_what_would_do_unless_it_is_forced(refused, fit, world, kind):
     """Below the line of feasibility a run is refused with the rows or the budget; --force runs it, flagged, code 4."""

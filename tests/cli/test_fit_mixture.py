@@ -18,6 +18,7 @@ def more_public(folder):
     two_groups(30, seed=2).to_parquet(folder / "public.parquet")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("more_public")
 def test_the_number_of_components_is_found(fit, folder):
     """Without --components two groups are found; the model says what was tried."""

@@ -139,7 +139,7 @@ def test_a_forged_release_is_found(books, change):
     (books / "model.json").write_text(json.dumps(model))
     code, _, error = run("verify", "--model", books / "model.json")
     assert code == 6
-    assert "an older copy of the ledger was restored" in error or "no-such-run" not in (books / "model.json").read_text()
+    assert "an older copy of the ledger was restored" in error or model["provenance"]["release_id"] != "no-such-run"
 
 
 def test_a_swapped_answer_is_found(books):

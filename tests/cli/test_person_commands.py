@@ -34,6 +34,7 @@ def place(tmp_path, monkeypatch, program):
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "budget", "most"),
     [

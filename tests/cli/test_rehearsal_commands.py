@@ -46,6 +46,7 @@ def test_without_a_terminal_a_likely_doubtful_run_ends_before_anything_is_spent(
     assert (balance()["spent"], balance()["held"]) == (0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", None)])
 def test_at_a_terminal_it_asks_and_no_is_the_default(fit, balance, monkeypatch, answer, code):
     monkeypatch.setattr(sys, "stdin", _Terminal(answer))
@@ -87,6 +88,7 @@ def test_it_can_be_left_out(fit, monkeypatch, way):
     assert "rehearsal" not in told.err
 
 
+@pytest.mark.long
 def test_a_plan_shows_it_and_reads_no_private_row(world, program):
     """With the number of rows alone; `--json` has the whole of it, and a plan for a size has none."""
     asked = "plan", "gaussian", "--rows", "300", "--budget", "zcdp:0.5"

@@ -99,6 +99,7 @@ def test_a_plain_fit_loads_what_it_uses(folder, words):
     assert not found & (NEVER | {"sklearn", "pubpriv.released.report", "pubpriv.estimators.mixture.driver"})
 
 
+@pytest.mark.long
 def test_a_plain_mixture_loads_clustering_and_no_schemas(folder):
     """scikit-learn clusters the public rows; tests of its own may bring pandas, nothing else does."""
     found = fit_of(folder, "mixture", "--components", "2")

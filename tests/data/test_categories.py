@@ -187,6 +187,7 @@ def test_groups_of_texts_and_of_cells_without_a_type_may_be_anything(tmp_path):
     assert pp.PrivateTable.open(tmp_path / "t.csv", ["a"], by=ByCategory("code", ("00", "1.0"))).n_rows == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", [pp.estimate_mean, pp.estimate_gaussian, pp.estimate_mixture])
 @pytest.mark.parametrize(("shift", "warned"), [(0, False), (10, True)])
 def test_groups_that_together_have_almost_no_rows_are_warned_of(estimator, shift, warned):

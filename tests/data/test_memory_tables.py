@@ -189,6 +189,7 @@ def test_a_relation_whose_connection_has_an_unread_result_says_so():
         assert len(pp.PublicTable.open(connection.cursor().sql("from visits")).rows) == 9
 
 
+@pytest.mark.long
 def test_a_run_reads_public_rows_once():
     """A relation that draws its rows gives others each time."""
     duckdb = pytest.importorskip("duckdb")

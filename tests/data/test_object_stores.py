@@ -57,6 +57,7 @@ def put_text(bucket, name: str, text: str) -> None:
         out.write(text.encode())
 
 
+@pytest.mark.long
 def test_a_table_in_a_store_has_the_totals_of_the_same_table_on_disk(bucket, tmp_path):
     """Folders, globs and files; odd names; other people's files in the folder are left alone."""
     pieces = [pa.table({"a": rows(n, n)[:, 0], "b": rows(n, n)[:, 1]}) for n in (7000, 5000, 900)]
@@ -77,6 +78,7 @@ def test_a_table_in_a_store_has_the_totals_of_the_same_table_on_disk(bucket, tmp
         assert all(totals[name].tobytes() == expected[name].tobytes() for name in expected)
 
 
+@pytest.mark.long
 def test_columns_of_all_kinds_are_fetched_side_by_side(bucket, tmp_path):
     """More columns than connections; long texts, whose batches are shorter; times in INT96, which are read twice."""
     n = 40_000
@@ -166,6 +168,7 @@ def test_persons_in_a_store_have_the_weights_that_they_have_on_disk(bucket, tmp_
         scan(there.asked(question), question)
 
 
+@pytest.mark.long
 def test_a_run_on_stored_tables_needs_no_secret_in_any_name(bucket, tmp_path):
     """Private and public table by URL: a release, whose ledger has the names and no credential."""
     put(bucket, "run/private.parquet", pa.table({"a": rows(3000, 1)[:, 0], "b": rows(3000, 2)[:, 0]}))
@@ -231,6 +234,7 @@ def test_what_is_not_there_or_damaged_is_told_as_on_a_disk(bucket):
         table.chunks()
 
 
+@pytest.mark.long
 def test_no_file_of_a_table_with_a_log_is_read_from_a_store(bucket):
     """By the name of the table, of what is above or below it, of a glob or a file; private and public."""
     table = pa.table({"a": [1.0, 2.0], "b": [1.0, 2.0]})

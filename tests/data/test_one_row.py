@@ -62,6 +62,7 @@ def test_it_costs_and_draws_what_the_question_within_does(inner):
         Radial(asked)
 
 
+@pytest.mark.long
 def test_a_gaussian_of_persons_without_public_rows(tmp_path):
     """On a ledger: near the truth, charged with its failures, replayed on the table without a person for nothing."""
     generator = np.random.default_rng(1)

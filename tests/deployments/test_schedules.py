@@ -40,6 +40,7 @@ WORDS = {
 """Each worked out by hand; the last fires on either, as cron has it."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", WORDS)
 def test_words_are_the_times(rule):
     """And a rule of days is in the schedule's own zone."""
@@ -120,6 +121,7 @@ HOURLY = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", HOURLY, ids=str)
 def test_an_hourly_series_has_runs_every_hour_of_the_year(rule):
     """Where clocks are set back an hour comes twice, and had runs once; minutes of the zone stay as they are."""

@@ -48,6 +48,7 @@ def _run(folder, estimate, public, private):
         return made, ledger.balance("visits").spent.main
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exponent", [76, 152, -76])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_units_that_no_covariance_holds_are_refused_before_the_charge(tmp_path, name, exponent):
@@ -61,6 +62,7 @@ def test_units_that_no_covariance_holds_are_refused_before_the_charge(tmp_path, 
     assert "units" in str(made)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exponent", [57, -57])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_units_within_the_limits_change_nothing(tmp_path, name, exponent):
@@ -74,6 +76,7 @@ def test_units_within_the_limits_change_nothing(tmp_path, name, exponent):
     made.save(tmp_path / "model.json")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mean", "gaussian", "gaussian's target"])
 def test_private_rows_in_other_units_than_public_ones_end_in_a_sentence(tmp_path, name):
     """No public fact can tell; the rounds follow them until numbers end."""

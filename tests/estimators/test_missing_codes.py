@@ -24,6 +24,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [-999.0, -9999.0, 99999.0, -32768.0, 9.96921e36, np.finfo(float).max, -1e30])
 @pytest.mark.parametrize("plain", PLAIN)
 def test_codes_are_found_whatever_the_column_holds(plain, code):
@@ -116,6 +117,7 @@ def _clinic(m: int, n: int, code: float = -999.0) -> tuple[pd.DataFrame, pd.Data
     return public, private
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [-999.0, 9.96921e36])
 @pytest.mark.parametrize(
     "estimate",
@@ -163,6 +165,7 @@ def test_what_was_left_out_crosses_to_tasks_and_is_not_looked_for_twice(tmp_path
     assert usable(again) is again
 
 
+@pytest.mark.long
 def test_plan_and_fit_say_it_before_anything_is_spent(tmp_path, monkeypatch, capsys):
     """`plan` as a note and in --json, `fit` before the run."""
     monkeypatch.chdir(tmp_path)

@@ -31,6 +31,7 @@ def simulated(seed, persons, columns=COLUMNS):
     return curator
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("persons", [False, True])
 def test_errors_of_a_mean_are_those_that_were_predicted(persons):
     """Root mean squares over 24 runs of three columns; and what was planned is what each run asked."""

@@ -120,6 +120,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", ["zcdp:0.5", "approx:1,1e-6"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_rows_and_the_budget_for_a_wanted_error_reach_it_and_not_by_far(name, budget):
@@ -142,6 +143,7 @@ def test_the_rows_and_the_budget_for_a_wanted_error_reach_it_and_not_by_far(name
     assert not reached(3000, pp.parse_budget(f"{kind}:{0.9 * float(size):.6f}{comma}{delta}"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_below_feasibility_a_plan_says_what_would_do(name):
     """Few rows at a tiny budget are not feasible; what the plan tells in their place is."""

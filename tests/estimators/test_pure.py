@@ -30,6 +30,7 @@ def root_mean_square(values):
     return math.sqrt(np.mean(np.square(values)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("d", "n", "epsilon"), [(5, 1000, 1), (20, 1000, 2)])
 def test_a_mean_is_as_good_as_predicted(d, n, epsilon):
     """Root mean square over 40 runs within 20% of the plan's; a twentieth of the runs may find rows far out."""
@@ -42,6 +43,7 @@ def test_a_mean_is_as_good_as_predicted(d, n, epsilon):
     assert root_mean_square(errors) == pytest.approx(found.diagnostics["predicted_error"], rel=0.2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("target", "most"), [("gaussian", 1.25), ("auto", 1.3)])
 def test_a_gaussian_above_the_line_is_nearly_as_good_as_without_privacy(target, most):
     """d 5, n 10,000, epsilon 4, 6 public rows in odd units: the median of five covariances, and their intervals."""
@@ -73,6 +75,7 @@ def test_a_mixture_is_found():
     assert {line["question"].split("(")[0] for line in found.privacy["charges"]} == {"Radial"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("case", "n"),
     [(MeanCase(3, 1), 1000), (GaussianCase.sized(3, 9, "auto"), 5000),

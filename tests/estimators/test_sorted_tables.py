@@ -47,18 +47,21 @@ def shuffled(request):
     return ESTIMATES[request.param], bits(ESTIMATES[request.param], SHUFFLED)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_order_of_the_rows_changes_no_bit(shuffled, order):
     estimate, expected = shuffled
     assert bits(estimate, ROWS[ORDERS[order]]) == expected
 
 
+@pytest.mark.long
 def test_other_rows_change_them(shuffled):
     """What is compared does depend on the rows."""
     estimate, expected = shuffled
     assert bits(estimate, SHUFFLED[: N // 2]) != expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ORDERS)
 def test_nor_of_a_gaussian_whose_early_rounds_read_a_sample(order, monkeypatch):
     """As those of a long table do; the sample is smaller here, for its time."""

@@ -59,6 +59,7 @@ def walked(name, asks=None):
     return seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*MIXTURES, *GAUSSIANS])
 def test_steps_that_repeat_say_which_one_they_are(name):
     """No two calls of a run look the same to whoever watches it."""

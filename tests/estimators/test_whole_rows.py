@@ -45,6 +45,7 @@ def test_what_lacks_is_said_where_all_rows_are_known():
     assert left_out(Size(100, 4.0), 98.0, 1.0) == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [500, 5000])
 def test_complete_tables_are_not_said_to_lack_values(n):
     """In none of forty runs; at two sds of the count one run in forty said so."""
@@ -78,6 +79,7 @@ def _budget(name: str) -> str:
     return "approx:4,1e-6" if name == "no-public" else "zcdp:0.5"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.8])
 @pytest.mark.parametrize("name", METHODS)
 def test_what_follows_is_about_the_whole_rows(name, share):
@@ -113,6 +115,7 @@ ENDING = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ENDING)
 @pytest.mark.parametrize("kind", ["zcdp:0.5", "pure:3"])
 def test_a_run_ends_after_the_count_where_no_row_is_whole(name, kind):
@@ -140,6 +143,7 @@ def test_a_run_ends_where_too_few_rows_are_left_for_it(name, share, force):
     assert [charge.label for charge in curator.statement().charges] == ["gaussian/count"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.55, 0.9])
 @pytest.mark.parametrize("name", ["mean, known", "mixture"])
 def test_other_methods_are_about_the_whole_rows_too(name, share):
@@ -183,6 +187,7 @@ PERSONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("lost", "most"), [(0.75, 1), (0.5, 1), (0.75, 3), (0.0, 1), (0.0, 3)])
 @pytest.mark.parametrize("name", PERSONS)
 def test_what_persons_count_for_is_said(name, lost, most):

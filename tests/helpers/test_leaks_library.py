@@ -142,6 +142,7 @@ def test_a_planted_table_opens_and_holds_every_canary(tmp_path):
     assert len(places) == 2  # the file, and the name of its folder
 
 
+@pytest.mark.long
 def test_searching_is_fast(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "noise").write_bytes(rng.bytes(10_000_000))

@@ -53,6 +53,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cap", "allotment"), PAIRS)
 def test_so_many_runs_fit_as_are_said_to(tmp_path, cap, allotment):
     """After the first run, exactly so many more can be opened beside it; then the hint says what fits instead."""
@@ -202,6 +203,7 @@ def _steps(url):
     return next(steps)
 
 
+@pytest.mark.long
 def test_many_charges_take_no_more_steps_than_few(tmp_path):
     """The outlook's statements read an index each, and so many records of a run: no more of 4,000 than of 400."""
     few, many = (_steps(fill(tmp_path / f"{charges}.db", 4, charges)) for charges in (100, 1000))

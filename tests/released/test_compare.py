@@ -30,6 +30,7 @@ def redrawn(make, columns, error, generator):
     return type(truth).from_json(told)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [mean_release, gaussian_release, mixture_release], ids=["mean", "gaussian", "mixture"])
 def test_chance_is_no_change(make):
     """Of 200 comparisons of one law with itself about one in twenty, or fewer, finds any change."""

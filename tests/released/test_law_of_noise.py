@@ -44,6 +44,7 @@ def test_it_gives_the_errors_that_the_release_states(draw, settings):
     assert found == pytest.approx(covariances, rel=0.02)
 
 
+@pytest.mark.long
 def test_noise_of_a_sum_is_that_of_many_releases():
     """Releases of the same rows differ by noise alone: the spread of a contrast of covariances is the law's."""
     generator = np.random.default_rng(5)

@@ -30,6 +30,7 @@ def model(estimate) -> dict:
     return json.loads(json.dumps(estimate.to_json()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ESTIMATORS)
 @pytest.mark.parametrize("persons", [False, True], ids=["rows", "persons"])
 def test_a_simulation_is_as_the_schema_says(kind, persons):
@@ -52,6 +53,7 @@ def test_a_release_is_as_the_schema_says(budget, tmp_path):
     assert [error.message for error in SCHEMA.iter_errors(made)] == []
 
 
+@pytest.mark.long
 def test_groups_and_periods_are_as_the_schema_says(tmp_path, monkeypatch, capsys):
     """Of a group its released number of rows, of a period that of the period: in the place of n."""
     monkeypatch.chdir(tmp_path)

@@ -137,6 +137,7 @@ def dead_links(page: Path, text: str) -> list[str]:
     return [target for target in targets if target not in there and page.parent / target not in made]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page):
     """Every `pubpriv ...` on a page is a command of the program, with options that it takes."""
@@ -162,6 +163,7 @@ def test_links_lead_somewhere(page):
     assert dead_links(page, page.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PROOFS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_names_exist(page):
     """Files, tests, modules, classes, functions and variables that the proofs point to are there."""

@@ -32,6 +32,7 @@ def run(text: str, name: str, folder: Path) -> int:
     return tried
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(pp.__all__) - ON_THE_PAGE))
 def test_the_example_of_a_public_name_runs(name, folder):
     """And there is one."""

@@ -21,6 +21,7 @@ def test_what_a_page_tells_to_type_prints_what_it_shows(page, monkeypatch):
         assert not faults, "\n\n".join(faults)
 
 
+@pytest.mark.long
 def test_a_page_that_shows_something_else_is_seen(tmp_path, monkeypatch):
     """Another word, a line too many, a block that nobody runs; other numbers and another frame are the same shape."""
     assert agrees("│ a │ 1.5 ±0.2 │\nspent: 0.5 rho\n", "┃ a ┃ -2e-5 ±3 ┃\nspent: 1 rho")

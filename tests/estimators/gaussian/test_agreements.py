@@ -56,6 +56,7 @@ def test_rows_of_few_values_or_many_do_not_agree_by_chance():
                 assert agreement(rows.astype(float)) is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [900, 5000])
 def test_answers_that_mostly_agree_are_measured(n):
     """Every spread is right to a fifth; before, most were ten times too wide, or the run ended with an exception."""

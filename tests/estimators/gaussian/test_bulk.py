@@ -45,6 +45,7 @@ def test_whole_numbers_converge():
     assert median_blur(PublicTable.open(np.rint(2 * np.hstack([column, column]))), GAUSSIAN) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", ["t5", "lognormal-0.5", "gamma", "two-clusters"])
 @pytest.mark.parametrize("d", [1, 5])
 def test_rows_that_are_no_gaussians_are_flagged(law, d):
@@ -54,6 +55,7 @@ def test_rows_that_are_no_gaussians_are_flagged(law, d):
     assert all("no Gaussian" in " ".join(each.diagnostics["warnings"]) for each in found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", ["gaussian", "whole-numbers", "odd-1-far-20", "odd-1-wide-15"])
 def test_rows_of_a_gaussian_fit_it(law):
     """Whatever the odd rows among them are."""

@@ -63,6 +63,7 @@ def fitted(rows, public, **settings):
     return made, np.array(off), curator
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("law", "target"),
     [

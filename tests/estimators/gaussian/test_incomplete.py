@@ -63,6 +63,7 @@ def errors_of(estimate):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("target", "by_column"),
     [("auto", True), *(pytest.param("gaussian", by_column, marks=pytest.mark.slow) for by_column in (False, True))],
@@ -99,6 +100,7 @@ def test_tables_without_missing_cells_are_asked_as_ever(target):
     assert dropped.diagnostics == estimated.diagnostics
 
 
+@pytest.mark.long
 def test_rows_of_any_law_are_estimated_where_cells_are_missing_at_random():
     """Squares of Gaussian columns: means, variances and covariances of 1, 2 and 1/2 times that, and long tails."""
     off, errors = [], {"estimate": [], "drop": []}

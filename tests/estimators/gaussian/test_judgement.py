@@ -28,6 +28,7 @@ def with_a_long_column(n, seed, place=1):
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("estimate", [pp.estimate_mean, pp.estimate_gaussian])
 def test_one_long_column_condemns_no_other(estimate):
     """Of six tables of 800 rows, one column of four is lognormal in each: only that one may be doubtful."""
@@ -94,6 +95,7 @@ def test_bounds_are_declared_or_plain():
     assert np.isinf(bounds[[2, 3]]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.04])
 def test_a_rare_yes_has_no_interval_of_zero_width(share):
     """Of 300 rows so few say yes that none is seen: mean and variance are in their intervals, and wide."""

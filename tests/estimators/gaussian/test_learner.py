@@ -182,6 +182,7 @@ def test_the_privacy_part_of_the_errors_is_the_noise():
         assert 0.8 < np.sqrt(np.mean(spread**2) / np.mean(told**2)) < 1.4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "d"), [(1000, 5), pytest.param(10_000, 5, marks=pytest.mark.slow)])
 def test_the_error_is_predicted_before_a_row_is_read(n, d):
     """Within 20% of the root mean square of 30 runs, both parts; 2 s."""
@@ -287,6 +288,7 @@ def test_a_few_odd_rows_do_not_move_the_gaussian(d):
     assert any("further out than Gaussian rows" in text for text in odd.diagnostics["warnings"])
 
 
+@pytest.mark.long
 def test_few_gaussian_rows_are_no_cause_for_alarm():
     """(1 column, 500 rows): at most one of twenty runs; a radius that was looked for too briefly flagged one in six."""
     assert sum(learn(Setting(500, 1), seed, target="gaussian")[1].converged for seed in range(20)) >= 19

@@ -31,6 +31,7 @@ def off(mean, covariance, truth, root):
     return np.linalg.norm(whiten @ covariance @ whiten.T - np.eye(len(mean))), np.linalg.norm(whiten @ (mean - truth))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 4])
 def test_it_comes_close_to_the_non_private_estimate(d):
     """Wherever the columns lie; the median of five runs."""

@@ -76,6 +76,7 @@ def test_the_bulk_is_that_of_clean_rows():
     assert 0.005 < errors["clipping"][0][0] < 0.03
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("place", "flagged"), [(8.0, True), (20.0, False)])
 def test_rows_that_lie_together_at_the_edge_of_the_others_are_told(place, flagged):
     """One in a hundred of five columns: at 8 sds some lie among the others, in a column that lengths do not show."""

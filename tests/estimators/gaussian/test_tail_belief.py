@@ -180,6 +180,7 @@ def test_a_lattice_moves_counts_to_where_its_points_are():
     assert not lattice_shift(frame, PublicShape((), (3.0,), (0.0,)), edges, 1.0).any()
 
 
+@pytest.mark.long
 def test_whole_numbers_are_no_cause_for_alarm():
     """Five hundred whole numbers of sd 2 in one column: twelve runs, each a Gaussian's, none flagged."""
     generator = np.random.default_rng(5)
@@ -218,6 +219,7 @@ def with_a_long_column(n, generator, columns=20):
     return rows
 
 
+@pytest.mark.long
 def test_one_long_column_among_many_is_not_clipped_as_a_gaussians():
     """Its rows are no longer than others of twenty columns, but more of them are far out in it."""
     held = 0

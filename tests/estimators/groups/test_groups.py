@@ -101,6 +101,7 @@ def test_persons_may_be_in_several_groups():
     assert sum(group.rows[0] for group in estimate.groups.each) < 4300
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("persons", [False, True])
 @pytest.mark.parametrize("estimate", [pp.estimate_mean, pp.estimate_gaussian])
 def test_groups_under_pure_dp(estimate, persons):
@@ -124,6 +125,7 @@ def test_what_groups_cannot_be():
         pp.estimate_gaussian(public(), simulated(private, names), force=True).groups["z"]
 
 
+@pytest.mark.long
 def test_a_run_by_group_is_one_run_of_a_ledger(tmp_path):
     """Within its allotment, the same again for nothing, with other groups refused; and its file reads back."""
     private, names, _ = rows()
@@ -155,6 +157,7 @@ def test_a_run_by_group_is_one_run_of_a_ledger(tmp_path):
     assert frame[frame["group"].isna()]["value"].tolist()[:3] == first.mean.tolist()
 
 
+@pytest.mark.long
 def test_a_mixture_has_weights_by_group():
     """Overlapping components in shares that differ by group; rows drawn of a group have its shares."""
     generator = np.random.default_rng(3)
@@ -198,6 +201,7 @@ def registry(seed, n=12_000):
     return rows, np.array(BY.values, dtype=object)[whose], truth
 
 
+@pytest.mark.long
 def test_groups_of_columns_of_zeros_and_heaps_are_covered_and_narrow():
     """Sampling errors are those of such rows, and no column pays for what another lacks beyond the clip radius."""
     means, spreads, wide = [], [], []

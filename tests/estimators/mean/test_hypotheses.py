@@ -33,6 +33,7 @@ def test_errors_are_near_those_without_privacy_and_within_those_told(budget, kin
     assert all(run[0].converged for run in runs)
 
 
+@pytest.mark.long
 def test_two_columns_and_a_known_covariance():
     """In the data's own units, and within three of the errors that are told."""
     covariance = np.array([[4.0, 1.0], [1.0, 9.0]])

@@ -75,6 +75,7 @@ def test_system_noise_is_as_good_as_simulated_noise():
     assert real["ratio"] == pytest.approx(row["ratio"], abs=0.045)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "d", "m"),
     [pytest.param(200, 10, 1, marks=pytest.mark.slow), (1000, 3, 1), pytest.param(100, 20, 50, marks=pytest.mark.slow)],
@@ -131,6 +132,7 @@ def test_units_and_origin_do_not_matter():
         assert told == pytest.approx(np.array(plain.standard_errors["mean"][part]), rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("condition", [1.0, 1e8])
 def test_a_known_covariance_is_undone(condition):
     """Random axes up to condition 1e8: the error in its own norm is at most 1.12 times the non-private one."""
@@ -281,6 +283,7 @@ def test_correlations_of_public_rows_contradict_the_identity():
     assert fit(both[:30], both[30:], covariance=known).diagnostics["covariance"] == "known"
 
 
+@pytest.mark.long
 def test_rows_far_out_on_one_side_widen_the_interval_of_their_column():
     """One row in a hundred lies 20 away in one column: its errors tell of that, and hold it; the others' stay small."""
     held, wider = [], []

@@ -127,6 +127,7 @@ def test_rows_are_those_of_counts():
     assert drawn.min() == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("d", "covariance_type"),
     [

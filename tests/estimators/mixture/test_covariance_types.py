@@ -159,6 +159,7 @@ def test_shapes_are_those_of_the_datas_own_units():
     assert shaped(mixture, "full", scaling) is mixture
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["diag", "spherical", "auto"])
 def test_types_hold_for_overlapping_components_and_for_the_public_model(kind):
     """The route of overlapping components, and the public model where a handful of rows says nothing."""

@@ -125,6 +125,7 @@ def lacking():
     return drawn((0.5, 0.5), 60, np.random.default_rng(7))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [3, pytest.param(None, marks=pytest.mark.slow)])
 def test_a_component_without_public_rows_is_found(lacking, k):
     """Whether or not the run knows k; it is told, and what was asked was charged."""

@@ -36,6 +36,7 @@ def of_component(found, place):
     return found.means[j, 0], errors["means"], found.covariances[j, 0, 0], errors["covariances"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_counts_rule_out_that_odd_rows_lie_together(seed):
     """Intervals were four times as wide as they need be, in case odd rows lay together in each component."""
@@ -50,6 +51,7 @@ def test_counts_rule_out_that_odd_rows_lie_together(seed):
         assert abs(variance - 1) < 3 * error < 3 * 2.5 * np.sqrt(6 / N)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [3, pytest.param(5, marks=pytest.mark.slow)])
 def test_counts_find_odd_rows_that_lie_together(seed):
     """Those of each component but the last lie 3 sds from the mean of the next, and made its variance 5% too large."""
@@ -85,6 +87,7 @@ def test_shells_to_either_side_are_those_of_distances_and_of_signs():
     assert without_sides(counts).tolist() == folded.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", [pytest.param(-1, marks=pytest.mark.slow), 1])
 def test_counts_tell_to_which_side_a_crowd_lies(side):
     """The mean is off to that side by so much; of odd rows that lie nowhere near, it is not."""

@@ -148,6 +148,7 @@ def test_the_question_is_asked_where_it_may_tell_something(n, d, k, kind, covari
         assert float(plan.far.price) == pytest.approx(0.02, rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("d", "asked"), [(31, True), pytest.param(32, False, marks=pytest.mark.slow)])
 def test_a_run_that_looks_for_k_asks_what_it_set_aside_whatever_it_finds(d, asked):
     """There may be eight components, of up to 250 columns together. Three are found, whose plan would have had room."""

@@ -24,6 +24,7 @@ def test_seeds_go_to_the_group_of_two_components(seed):
     assert error(truth, Truth(found.weights, found.means, found.covariances)).mean < FOUND
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "seed"), [pytest.param(6.0, 5009, marks=pytest.mark.slow), (15.0, 5000)])
 def test_rounds_go_on_until_components_stay_where_they_are(rows, seed):
     """Started from so few, the first rounds still move them: measured after two, a covariance is off by 0.8 or more."""
@@ -32,6 +33,7 @@ def test_rounds_go_on_until_components_stay_where_they_are(rows, seed):
     assert found["covariance"] < 0.3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [54008, pytest.param(62215, marks=pytest.mark.slow)])
 def test_a_component_that_holds_rows_of_another_is_flagged(seed):
     """Passes over the rows that they share changed little each, though an end of them was not in sight.

@@ -33,6 +33,7 @@ def far_off(found, means):
     return max(float(np.linalg.norm(found.means - 300.0 - np.array(mean), axis=1).min()) for mean in means)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [HALF, pp.ApproximateDP(4, "1e-6")])
 @pytest.mark.parametrize("kind", ["full", "spherical"])
 def test_components_that_lie_apart_are_found(budget, kind):
@@ -65,6 +66,7 @@ def test_fewer_components_than_asked_for_are_released_and_flagged():
     assert any("1 of 2 components" in warning for warning in found.diagnostics["warnings"])
 
 
+@pytest.mark.long
 def test_labels_and_prices_are_those_of_the_plan():
     """What is asked is a part of it, in its order; all of it fits the purse."""
     curator = pp.Curator.simulation(blobs([[0, 0], [9, 0]], [1, 1], 4000), HALF, 0)

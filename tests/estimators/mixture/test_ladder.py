@@ -68,6 +68,7 @@ def test_more_components_than_lie_apart_are_released_where_they_predict_better(c
     assert "predict better than the 1 that lie apart" in facts["regime_reason"]
 
 
+@pytest.mark.long
 def test_what_a_ladder_asks_is_within_the_budget_and_told(crossed):
     """Charges are the labels of the diagnostics; together they cost no more than the run has, and nearly all of it."""
     estimate, curator = crossed
@@ -89,6 +90,7 @@ def test_scores_are_of_rows_that_lack_no_value(crossed):
         assert line["penalty"] == pytest.approx(alone["penalty"], rel=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["gaussian", "whole numbers"])
 def test_where_one_gaussian_explains_the_rows_no_ladder_is_paid_for(kind):
     """Its money goes to the last round, and one component stays one."""

@@ -11,6 +11,7 @@ from pubpriv.estimators.mixture import _components, driver
 NAMES = ["x0", "x1"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "stage", "paid"),
     [(_components, "outside", "mixture/round-2"), (driver, "released", "mixture/fit")],

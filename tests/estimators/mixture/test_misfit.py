@@ -103,6 +103,7 @@ def test_what_does_not_fit_is_told(how):
         assert "further out" in fit.warnings()[0]
 
 
+@pytest.mark.long
 def test_rows_that_lack_values_are_no_misfit():
     """Half of the rows: the model was said not to fit, and errors of weights were those of twice as many."""
     generator = np.random.default_rng(4)
@@ -241,6 +242,7 @@ def test_the_axis_along_which_a_component_holds_two_is_found_in_any_units():
         assert np.abs(found[0]) == pytest.approx(axis, abs=1e-6)
 
 
+@pytest.mark.long
 def test_rows_that_are_not_gaussian_are_a_note():
     """Long tails are told of by the driver, with diagnostics; the numbers are those of the rows all the same."""
     rng = np.random.default_rng(5)

@@ -43,6 +43,7 @@ def clean():
     return rows, fitted(rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("far", [25.0, 1e6])
 def test_far_rows_move_no_number_and_are_told(clean, far):
     """Their share with its error, in a warning, in the report's first sentence, and how many could hide."""
@@ -61,6 +62,7 @@ def test_far_rows_move_no_number_and_are_told(clean, far):
     assert np.shape(found.standard_errors["covariances"]["clipping"]) == (2, 2, 2)
 
 
+@pytest.mark.long
 def test_a_few_odd_rows_do_not_decide_what_a_model_is_worth():
     """One in a hundred, fifteen times as wide: their likelihood under components alone is below that of public rows."""
     wide = np.where(np.arange(2 * N) % 100 == 0, 15.0, 1.0)[:, None]
@@ -94,6 +96,7 @@ def test_too_many_are_no_odd_rows(clean):
     assert any("too many to be odd rows" in warning for warning in found.diagnostics["warnings"])
 
 
+@pytest.mark.long
 def test_odd_rows_among_those_of_components_are_taken_out():
     """In one column nearly half of the wide rows lie no further out than others; left in, they add four per cent."""
     generator = np.random.default_rng(3)

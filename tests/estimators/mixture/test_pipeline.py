@@ -102,6 +102,7 @@ def test_separated_components_are_recovered(seed):
     assert estimate.converged
 
 
+@pytest.mark.long
 def test_more_budget_brings_the_estimate_closer():
     """The error is made of noise: at a large budget it is far below that at a small one."""
     public, private = clusters(n=3000)
@@ -114,6 +115,7 @@ def test_more_budget_brings_the_estimate_closer():
     assert distance(near) < 0.3 * distance(far)
 
 
+@pytest.mark.long
 def test_units_of_the_columns_do_not_matter():
     """Columns of 1e-6 and of 1e6, and an offset, give the same model in other units."""
     public, private = clusters()
@@ -123,6 +125,7 @@ def test_units_of_the_columns_do_not_matter():
     assert np.allclose(other.covariances / np.outer(scale, scale), plain.covariances, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_bits(fitted):
     """A simulation is a function of rows, budget and seed."""
     again = fit(*clusters(), 3, columns=["a", "b", "c", "d"])
@@ -133,6 +136,7 @@ def test_the_same_seed_gives_the_same_bits(fitted):
 # -- awkward input --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_constant_column_is_named():
     """Constant in the public rows, whether or not in the private ones: named, and the run goes on."""
     public, private = clusters()
@@ -143,6 +147,7 @@ def test_a_constant_column_is_named():
         assert "column b " in note
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("combination", [[1, 0, 0, 0], [2, -1, 0, 0.5]], ids=["copy", "combination"])
 def test_a_collinear_column_is_named(combination):
     """A copy, or a linear combination, of other columns: named, and the covariance stays positive."""
@@ -157,6 +162,7 @@ def test_ordinary_columns_are_not_complained_of(fitted):
     assert not [w for w in fitted.diagnostics["warnings"] if "column" in w]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("m", [2, 3, 12])
 def test_one_component_from_few_public_rows_is_a_gaussian(m):
     """k = 1 from few public rows is a Gaussian."""
@@ -167,6 +173,7 @@ def test_one_component_from_few_public_rows_is_a_gaussian(m):
         assert np.abs(estimate.means[0] - private.mean(axis=0)).max() < 0.2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 3, 10])
 @pytest.mark.parametrize("k", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
 def test_as_many_components_as_public_rows(k, d):
@@ -183,6 +190,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how", [pytest.param(how, marks=pytest.mark.slow) if how == "one row" else how for how in REPEATED]
 )
@@ -192,6 +200,7 @@ def test_repeated_public_rows_leave_a_whole_model(how):
     whole(fit(REPEATED[how](public), private, 3), 3, 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [1, 50])
 @pytest.mark.parametrize("d", [4, 30])
 def test_fewer_private_rows_than_expected(n, d):
@@ -258,6 +267,7 @@ def test_bad_public_rows_are_refused(public, message):
 # -- money ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, database=None, max_examples=150)
 @given(
     units=st.integers(10**7, 10**14),
@@ -279,6 +289,7 @@ def test_a_plan_spends_its_share_exactly(units, n, d, k, regime, search, kind):
     assert plan == MixturePlan.of(purse, n, d, k, regime, most=most)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [HALF, pp.ApproximateDP(1.0, 1e-6), pp.ApproximateDP(20.0, 1e-6)], ids=str)
 def test_a_run_charges_its_plan(budget):
     """Every planned question is charged once, in its place, within its price; nearly all of the budget is used."""
@@ -291,6 +302,7 @@ def test_a_run_charges_its_plan(budget):
     assert 0.999 * cap < spent <= cap
 
 
+@pytest.mark.long
 def test_the_plan_does_not_depend_on_private_rows():
     """Other rows of the same number are asked the same first question, and the same others if its answer is alike.
 

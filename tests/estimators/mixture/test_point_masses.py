@@ -30,6 +30,7 @@ MASSES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", MASSES)
 def test_point_masses_yield_no_spike(how):
     """No direction's variance is below the stated floor, so no density is above a Gaussian's with that variance."""

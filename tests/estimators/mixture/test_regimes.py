@@ -53,6 +53,7 @@ def test_the_regime_and_its_reason_follow_from_public_facts(facts, regime, words
     assert words in found.reason
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("m", "gap", "regime", "asked"),
     [
@@ -133,6 +134,7 @@ def test_a_plan_says_beforehand_that_noise_drowns_covariances():
     assert plan_of(case, 600_000, pp.ZeroConcentratedDP(0.05)).feasible
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
@@ -184,6 +186,7 @@ def test_ample_public_rows_need_no_subspace(spherical):
 # --- components that lie apart in single columns -------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_components_that_lie_apart_in_one_column_each_are_found():
     """Their distance is most of those columns' spread, so clusters are looked for in units of the spread inside them.
 

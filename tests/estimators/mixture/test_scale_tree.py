@@ -82,6 +82,7 @@ def overlapping(rows):
     return supercluster(public, precondition(public), 3).overlapping
 
 
+@pytest.mark.long
 def test_components_that_lie_apart_in_some_columns_do_not_look_close():
     """In units of whole columns their distance is small, and other columns hide it. One long cluster still does."""
     assert sum(overlapping(in_a_row(seed)) for seed in range(20)) <= 1

@@ -161,6 +161,7 @@ def test_a_cross_validation_says_why_it_cannot_be():
         pp.PrivateGaussianMixture().fit(simulation(tables()[1]))
 
 
+@pytest.mark.long
 def test_criteria_are_scikit_learns(fitted):
     """bic and aic of rows are those of the same model in scikit-learn, for each covariance type that was fitted."""
     model, private, _ = fitted

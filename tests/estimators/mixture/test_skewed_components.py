@@ -55,6 +55,7 @@ def off(found, order, means, variances):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*LAWS][:1] + [pytest.param(name, marks=pytest.mark.slow) for name in [*LAWS][1:]])
 def test_skewed_rows_are_measured_as_with_labels(name):
     """Rows that were nearer to the next component, or clipped, moved means and variances by two errors and more."""

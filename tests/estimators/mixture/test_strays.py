@@ -79,6 +79,7 @@ def one_round(truth, start, rows=20_000, seed=6):
     return estimate_components(curator, Scaling((0.0,) * D, (1.0,) * D), start, ((0.01,) * D,) * 2, shares)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("distance", [3.0, 4.0])
 def test_one_round_from_a_wrong_start_is_as_good_as_em(distance):
     """Means two sds too far apart, and weights that are twice each other: EM would need dozens of rounds."""

@@ -54,6 +54,7 @@ def test_wide_odd_rows_are_no_tail():
     assert not any("longer tails" in warning for warning in found.diagnostics["warnings"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_gaussian_rows_keep_their_covariances(seed):
     """What noise makes of counts changes a covariance by less than a sixth of its error, if at all."""
@@ -75,6 +76,7 @@ def test_a_warning_says_what_became_of_long_tails(factor, gaussian, said):
     assert [said in text for text in warnings] == ([] if said is None else [True])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_tail_of_one_column_is_counted_in_there(seed):
     """Laws of tails that are alike in all columns left its variance a sixth too small; means of others stay."""

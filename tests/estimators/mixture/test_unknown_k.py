@@ -133,6 +133,7 @@ def three():
     return pp.estimate_mixture(public, curator, max_components=6, runner=CHEAP), curator
 
 
+@pytest.mark.long
 def test_a_run_finds_k_and_goes_on_as_if_it_were_known(three):
     """Three components, means as near as those of a run that is told so; what was tried is in the diagnostics."""
     estimate, _ = three
@@ -161,6 +162,7 @@ def test_numbers_that_need_no_trial_are_not_paid_for(three):
     assert 0.97 * Fraction(1, 2) < sum(charges.values()) < Fraction(1, 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 2, 10])
 def test_one_gaussian_stays_whole(d):
     """A whole run on one Gaussian, with more and with fewer columns than components are looked for."""
@@ -172,6 +174,7 @@ def test_one_gaussian_stays_whole(d):
     assert np.abs(estimate.means[0] - rows.mean(axis=0)).max() < 0.3 * rows.std(axis=0).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("d", "sd"), [(1, 1.0), (3, 1.0), (3, 2.0), (10, 0.6)])
 def test_whole_numbers_are_not_cut(d, sd):
     """A rounded Gaussian leaves gaps between one number and the next; none of them is one between components."""
@@ -181,6 +184,7 @@ def test_whole_numbers_are_not_cut(d, sd):
         assert found(public, private, seed=seed) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("d", "sd"), [(1, 1.0), (5, 1.0), (5, 3.0)])
 def test_components_of_whole_numbers_are_found(d, sd):
     """Two and three of them, eight and more standard deviations apart, several steps between any two."""
@@ -234,6 +238,7 @@ def test_groups_of_different_scale_are_told_apart():
     assert found(rows(40), rows(8000)) == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("m", "options"), [(2, {}), (5, {}), (40, {"max_components": 1}), (40, {"max_components": 12})]
 )

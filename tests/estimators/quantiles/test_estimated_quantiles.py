@@ -239,6 +239,7 @@ def test_the_plan_costs_no_more_than_the_purse_and_predicts_the_error():
     assert ratio(1000, 1, 0.1, 0.5) > ratio(1000, 1, 0.5, 0.5) > 1
 
 
+@pytest.mark.long
 def test_shares_of_yes_and_of_rare_values_hold_within_0_and_1():
     """Of yes/no columns as common as half and as rare as 1 in 200, and of incomes above a threshold."""
     shares, held, within = (0.005, 0.05, 0.5), [], []

@@ -79,6 +79,7 @@ def test_intervals_of_groups_hold():
     assert np.mean(held) > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", ["approx:4,1e-6", "pure:6"])
 def test_a_file_keeps_groups_whatever_the_budget(budget, tmp_path):
     """Read back, shown, drawn and compared."""

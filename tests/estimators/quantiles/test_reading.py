@@ -112,6 +112,7 @@ MEASURED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("law", "n", "rho", "m", "shift", "draws"), MEASURED)
 def test_errors_and_intervals_through_the_door(law, n, rho, m, shift, draws):
     """In a few draws; `pubpriv bench quantiles` measures them in 200."""

@@ -84,6 +84,7 @@ def test_shares_alone_need_no_rank(tmp_path):
     assert compare(*same).changed == 0
 
 
+@pytest.mark.long
 def test_intervals_of_thirty_levels_hold():
     """Rare ones too: from half of the rows to one in a thousand, levels that the public rows lack among them."""
     weights = np.geomspace(1, 0.002, 30)

@@ -23,6 +23,7 @@ def gaussian(n, d, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d)) * [10.0, 1.0, 3.0][:d] + 50.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", ["mean", "gaussian"])
 @pytest.mark.parametrize(("n", "budget"), [(2000, "zcdp:0.05"), (200_000, "zcdp:0.01"), (5000, "pure:2")])
 def test_widths_of_gaussian_rows_come_out_as_it_says(estimator, n, budget):
@@ -63,6 +64,7 @@ def test_a_column_whose_numbers_will_be_doubtful_is_foretold_by_its_name():
     assert not came.converged
 
 
+@pytest.mark.long
 def test_a_logarithm_is_advised_where_it_was_tried_and_was_better():
     generator = np.random.default_rng(3)
     public = np.column_stack([generator.lognormal(3.0, 1.0, 60), generator.normal(40.0, 9.0, 60)])
@@ -71,6 +73,7 @@ def test_a_logarithm_is_advised_where_it_was_tried_and_was_better():
     assert not any("log1p(age)" in line for line in said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "cells"),
     [

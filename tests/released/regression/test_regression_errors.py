@@ -12,6 +12,7 @@ from pubpriv.released.groups import Group, Groups
 from pubpriv.released.law import Mixture
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("condition", [10.0, 1e8])
 def test_noise_moves_coefficients_by_what_is_stated_and_on_average_not_at_all(condition):
     """Over draws of the noise, at any condition of the regressors: no bias, and the stated spread."""
@@ -112,6 +113,7 @@ def test_the_sampling_error_of_a_mixture_is_that_of_its_rows():
     assert any("components may have other slopes" in note for note in found.notes)
 
 
+@pytest.mark.long
 def test_noise_in_weights_means_and_covariances_of_a_mixture_moves_the_whole_regression():
     """The stated error of privacy is what draws of all these numbers make; small ones, to stay at first order."""
     generator, estimate = np.random.default_rng(7), mixture_release(("a", "b", "y"), error=0.004)

@@ -110,6 +110,7 @@ def test_a_page_is_whole_and_self_contained(name, bare):
     assert not re.search(r"\b(nan|inf|None|not finite)\b", text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_picture_has_words(name):
     """Each SVG is an image with a title and a description of its own, and ids are used once."""
