@@ -31,7 +31,7 @@ demo: install  ## medians of real data, released, and their ledger, under demo-o
 test: install  ## the fast suite, on up to four processors
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test-long: install  ## what takes long and needs no patience: a Prefect server, clusters, killed processes, audits
+test-long: install  ## what takes seconds each: statistics, a Prefect server, clusters, killed processes, audits
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m 'long and not slow and not storm and not operate and not wheel' \
 		-n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 

@@ -91,8 +91,8 @@ server keeps is early among them, for that grows with every test."""
 
 @pytest.hookimpl(optionalhook=True)  # tests are also run without xdist
 def pytest_xdist_auto_num_workers():
-    """One worker more than there are processors: for a good part of the time tests wait for servers."""
-    return (os.cpu_count() or 1) + 1
+    """As many workers as there are processors; xdist itself counts only one for two that share a core."""
+    return os.cpu_count() or 1
 
 
 @pytest.hookimpl(optionalhook=True)
