@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value, row_tuples
+from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import CompletedGram
 from pubpriv.data.tables import PublicTable
@@ -37,7 +37,6 @@ from pubpriv.estimators.gaussian._pattern_law import PatternLaw, count_patterns
 from pubpriv.estimators.gaussian._plan import TablePlan, rounds_of, shells_question, split_with_final, table_shares
 from pubpriv.estimators.gaussian._preconditioner import Preconditioner
 from pubpriv.estimators.gaussian._public_shape import public_shape
-from pubpriv.estimators.gaussian._results import check_held
 from pubpriv.estimators.gaussian._shell_reading import CoreRead, ShellMoments
 from pubpriv.estimators.gaussian._shells import Cut, Fourths, fourth_question, fourths_of
 from pubpriv.estimators.gaussian._table_moments import Outside, error_parts, fourth_of_columns, read_outside
@@ -56,12 +55,9 @@ _MARGIN = 1e-3
 _LEAST_RATIO = 0.05
 """Least variance of a column's square, over a Gaussian's."""
 
-_LOUD = 0.45
-"""As in `_table_release`."""
-
 
 @public_value
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IncompleteTablePlan(TablePlan):
     """The questions of the target `moments` or `auto` where rows with missing cells are completed.
 
@@ -70,8 +66,8 @@ class IncompleteTablePlan(TablePlan):
         patterns: ask for the law of the patterns of missing cells.
     """
 
-    some: Ask | None = None
-    patterns: Ask | None = None
+    some: Ask
+    patterns: Ask
 
 
 def incomplete_table_plan(purse: Purse, n: int, layout: Layout, of_mean: bool = False) -> IncompleteTablePlan:
@@ -136,8 +132,6 @@ def measure_incomplete(
         of_mean: whether only the mean is reported.
         enough: refuses too few rows.
     """
-    assert plan.some is not None
-    assert plan.patterns is not None
     center, whitening, _ = preconditioner.arrays
     start = Frame.of(center, whitening)
     law = run(count_patterns, start, plan.some, plan.patterns)
@@ -263,25 +257,15 @@ def _read(known: Known, moments: ShellMoments, law: PatternLaw) -> Table:
     fitted = Fitted.of(center + colour @ found.mean, colour @ covariance @ colour.T)
     fourth = fourth_of_columns(outside, moments.seconds[0] - share * unsure, known.fourths, where, matrix)
     errors = _errors(np.array(fitted.covariance), fourth, outside, core_sds, found, law, n, matrix)
-    check_held(fitted, *errors["mean"].values(), *errors["covariance"].values())
-    beyond = outside.tail.beyond
-    further = outside.most_of(colour) * (beyond + outside.tail.beyond_sd) / np.diag(np.array(fitted.covariance))
-    return Table(
-        fitted=fitted,
-        mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
-        covariance_errors=tuple(map(row_tuples, errors["covariance"].values())),
-        core=None,
-        shells=last,
-        beyond=beyond / max(float(np.trace(spread)), 1e-300),
-        endless=outside.tail.endless,
-        reach=outside.reach,
-        hidden=outside.tail.hidden,
+    return Table.of(
+        fitted,
+        errors,
+        outside,
+        colour,
         edge=edge,
         weakest=float(np.linalg.eigvalsh(found.covariance)[0]),
-        quiet=edge <= _LOUD * max(1.0, float(np.trace(covariance)) / d),
-        boundless=outside.tail.boundless,
-        seldom=(0.0,) * d,
-        further=tuple(further.tolist()),
+        trace=float(np.trace(spread)),
+        average=float(np.trace(covariance)) / d,
     )
 
 

@@ -88,6 +88,54 @@ class Table:
     faint: tuple[int, ...] = ()
     noise: NoiseLaw | None = None
 
+    @classmethod
+    def of(
+        cls,
+        fitted: Fitted,
+        errors: dict[str, dict[str, np.ndarray]],
+        outside: Outside,
+        colour: np.ndarray,
+        *,
+        edge: float,
+        weakest: float,
+        trace: float,
+        average: float,
+    ) -> "Table":
+        """Make the estimate as released, without a core as that of a Gaussian.
+
+        Args:
+            fitted: mean and covariance in the table's units.
+            errors: standard errors, by number and source.
+            outside: what lies beyond the core.
+            colour: inverse of the map to w, (d, d).
+            edge: largest eigenvalue of the noise by itself, in w.
+            weakest: smallest eigenvalue of the covariance of w before it was floored.
+            trace: trace of the covariance of w as shells have it, of which `beyond` is a share.
+            average: average variance of w, beside which noise is quiet or not.
+
+        Raises:
+            NoAnswer: a number that cannot be held; see `check_held`.
+        """
+        check_held(fitted, *errors["mean"].values(), *errors["covariance"].values())
+        tail = outside.tail
+        further = outside.most_of(colour) * (tail.beyond + tail.beyond_sd) / np.diag(np.array(fitted.covariance))
+        return cls(
+            fitted=fitted,
+            mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
+            covariance_errors=tuple(map(row_tuples, errors["covariance"].values())),
+            core=None,
+            shells=tail.last,
+            beyond=tail.beyond / max(trace, 1e-300),
+            endless=tail.endless,
+            reach=outside.reach,
+            hidden=tail.hidden,
+            edge=edge,
+            weakest=weakest,
+            quiet=edge <= _LOUD * max(1.0, average),
+            boundless=tail.boundless,
+            further=tuple(further.tolist()),
+        )
+
 
 @public_value
 @dataclass(frozen=True)
@@ -228,28 +276,10 @@ def _read(known: Known, moments: ShellMoments) -> Table:
         if core.tail is not None:
             errors = core.tail.added(errors, colour @ core.around @ colour.T)
         noise = _noise_of_shells(frame, core_sds, outside)
-    check_held(fitted, *errors["mean"].values(), *errors["covariance"].values())
+    trace, weakest = float(np.trace(spread)), float(np.linalg.eigvalsh((spread + spread.T) / 2)[0])
+    table = Table.of(fitted, errors, outside, colour, edge=edge, weakest=weakest, trace=trace, average=trace / d)
     noise = replace(noise, lost=row_tuples(colour @ outside.lost @ colour.T))
-    beyond = outside.tail.beyond
-    further = outside.most_of(colour) * (beyond + outside.tail.beyond_sd) / np.diag(np.array(fitted.covariance))
-    return Table(
-        fitted=fitted,
-        mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
-        covariance_errors=tuple(map(row_tuples, errors["covariance"].values())),
-        core=core.measured,
-        shells=last,
-        beyond=beyond / max(float(np.trace(spread)), 1e-300),
-        endless=outside.tail.endless,
-        reach=outside.reach,
-        hidden=outside.tail.hidden,
-        edge=edge,
-        weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
-        quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
-        boundless=outside.tail.boundless,
-        further=tuple(further.tolist()),
-        faint=faint,
-        noise=noise,
-    )
+    return replace(table, core=core.measured, faint=faint, noise=noise)
 
 
 def _noise_of_shells(frame: Frame, core_sds: tuple[float, float], outside: Outside) -> NoiseLaw:
