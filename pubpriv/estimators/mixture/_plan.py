@@ -78,9 +78,9 @@ _HOME = Fraction(1, 4)
 _EXPLORE, _STARTS = Fraction(1, 2), 3
 """Share of the rounds from several starts, of what the checks leave, and number of starts if components overlap."""
 
-_QUICK, _QUICK_ROUNDS, _QUIET = Fraction(1, 8), 3, 0.1
-"""The same share, and number of rounds of each start, if that leaves less spectral noise in a round than the last
-number: then the starts find their components, and most of the budget is left for the last round."""
+_QUICK, _QUICK_ROUNDS, _QUIET = (Fraction(1, 8), *map(percent, range(13, 51))), 3, 0.1
+"""The first of these shares is taken in its place, and each start has so many rounds, if it leaves less spectral noise
+in a round than the last number: then the starts find their components, and what is left is for the last round."""
 
 _PICK = Fraction(15, 1000)
 """Share, of what the checks leave, of each score that compares the next start with the best one so far."""
@@ -394,18 +394,18 @@ def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) ->
     def noise(share: Fraction) -> float:
         return spectral_noise(worth(float(share)), blanks.d, count, blanks.covariance_type)
 
-    explore, rounds = _QUICK * rest, _QUICK_ROUNDS
-    quick = noise(explore / (rounds * _STARTS)) < _QUIET
-    if not quick:
+    rounds = _QUICK_ROUNDS
+    quick = next((share for share in _QUICK if noise(share * rest / (rounds * _STARTS)) < _QUIET), None)
+    if quick is None:
         # if the last round will be too noisy for covariances, an earlier one with a twelfth of the budget is useless
-        explore = _EXPLORE * rest
-        rounds = 1 if noise(explore) > UNTRUSTED else 2
+        rounds = 1 if noise(_EXPLORE * rest) > UNTRUSTED else 2
+    explore = (quick or _EXPLORE) * rest
     for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
             shares[f"start-{start}/round-{number}"] = explore / (rounds * _STARTS), blanks.round
     for start in range(2, _STARTS + 1):
         shares[f"pick-{start}"] = _PICK * rest, blanks.score
-    if not quick:
+    if quick is None:
         shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
     return shares | {"round-3": (1 - _taken(shares), blanks.last)}
 
