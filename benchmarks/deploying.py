@@ -29,6 +29,7 @@ dataset: {name}
 unit: one patient
 cap: zcdp:4
 private: {folder}/{name}.parquet
+table_changes: true
 public: {folder}/public.parquet
 pool: {pool}
 releases:

@@ -51,6 +51,9 @@ def init(
         typer.Option("--no-line-breaks", help="Declare that no cell of the private table contains a line break."),
     ] = False,
     another_table: AnotherTableOption = False,
+    table_changes: Annotated[
+        bool, typer.Option("--table-changes", help="Declare that rows change between runs: a schedule needs it.")
+    ] = False,
     cap: Annotated[str | None, _answer("Most that all releases together may spend, for ever.")] = None,
     estimator: Annotated[str | None, _answer(f"First release: {', '.join(e.name for e in ESTIMATORS)}.")] = None,
     budget: Annotated[str | None, _answer("What one release may spend.")] = None,
@@ -105,6 +108,7 @@ def init(
         "columns": names,
         **({"no_line_breaks": True} if no_line_breaks else {}),
         **({"another_table": True} if another_table else {}),
+        **({"table_changes": True} if table_changes else {}),
         **({"periods": period} if period else {}),
         **({"per_period": per_period} if per_period else {}),
         "releases": [_release(estimator, budget, by)],

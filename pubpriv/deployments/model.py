@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from pubpriv.common.column_names import split_columns
+from pubpriv.common.lake_names import LakeName, location_of
 from pubpriv.deployments._parts import BLOCK, Notify, Part, Schedule, said, wrong_at
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, estimator_named
@@ -137,6 +138,9 @@ class Dataset(Part):
         another_table: the private table has the columns, and where that is public the number of rows, of another
             dataset's, and yet other rows; nothing checks it.
         cap: budget of the dataset, for all releases together and forever.
+        table_changes: the owner declares that rows are added, or corrected, between scheduled runs; nothing checks
+            it. A schedule needs it, or `periods`, or a table of Delta Lake or Iceberg without a version, whose newest
+            version is read.
         periods: if the table grows: `month:visit_date`, the unit of its periods and the date column.
         per_period: cap of each period; never changes.
         ledger: environment variable with the ledger's URL, set where runs work.
@@ -158,6 +162,7 @@ class Dataset(Part):
     no_line_breaks: bool = False
     another_table: bool = False
     cap: str
+    table_changes: bool = False
     periods: str | None = None
     per_period: str | None = None
     ledger: _Variable = "PUBPRIV_LEDGER"
@@ -223,6 +228,18 @@ class Dataset(Part):
                 raise ValueError(f"release {release.name}: rows_per_person is for datasets with person")
             self._check_allotment(number, release, cap)
             self._forms[release.name] = self._form(release)
+        return self
+
+    @model_validator(mode="after")
+    def _changes_between_runs(self) -> Self:
+        """Refuse a schedule if nothing says that its runs find other rows: each would pay for the same ones."""
+        lake = LakeName.of(self.private)
+        pinned = lake is not None and bool(lake.version)
+        if self.periods is not None or (not pinned and (self.table_changes or lake is not None)):
+            return self
+        for number, release in enumerate(self.releases):
+            if release.schedule is not None:
+                raise wrong_at(_unchanged(release.name, lake), "releases", number, "schedule")
         return self
 
     def _check_allotment(self, number: int, release: Series, cap: Budget) -> None:
@@ -311,13 +328,27 @@ class Audit(Part):
         )
 
 
+def _unchanged(release: str, lake: LakeName | None) -> str:
+    """Say what to write if a scheduled release would find the rows of the run before."""
+    if lake is not None and lake.version:
+        return (
+            f"release {release} has a schedule, and a version of a table never changes: leave @{lake.version} out of "
+            "private, and each run reads the newest version"
+        )
+    return (
+        f"release {release} has a schedule, and nothing says that the table changes: each run would pay for the same "
+        "rows again. If rows are added or corrected between runs, write table_changes: true beside private; if each "
+        "period has rows of its own, periods and per_period; else leave the schedule out and start the run by hand"
+    )
+
+
 def _refuse_relative(place: str) -> str:
     """Return an absolute path or a URL; refuse others.
 
     Raises:
         InvalidInput: a relative path, which does not work in a run's own folder.
     """
-    if not _PLACE.match(place):
+    if not _PLACE.match(location_of(place)):
         raise InvalidInput(
             "a path must begin with / or ~/, or be a URL, for runs are at work in folders of their own; "
             "${NAME} stands for an environment variable of `pubpriv deploy`"

@@ -188,11 +188,11 @@ def test_budget_set_says_what_it_changed(folder, program):
     assert "changed: the cap, from 2-zCDP to 3-zCDP" in raised.err
 
 
-def test_init_keeps_what_is_declared_of_lines(folder, program):
-    """In the file and in the ledger; nobody is asked where the unit is a row."""
+def test_init_keeps_what_is_declared_of_lines_and_of_changes(folder, program):
+    """In the file, and what is said of lines in the ledger; nobody is asked where the unit is a row."""
     answers = [part for pair in ANSWERS.items() for part in pair]
-    assert program("init", "--ledger", URL, "--register", "--no-line-breaks", *answers).code == 0
-    assert "no_line_breaks: true" in (folder / "people.yaml").read_text()
+    assert program("init", "--ledger", URL, "--register", "--no-line-breaks", "--table-changes", *answers).code == 0
+    assert {"no_line_breaks: true", "table_changes: true"} < {*(folder / "people.yaml").read_text().splitlines()}
     with Ledger.open(URL) as books:
         assert books.balance("people").tables[0]["no_line_breaks"] is True
 

@@ -20,6 +20,7 @@ unit: one patient
 cap: zcdp:1
 private: /data/private.parquet
 public: /data/public.parquet
+table_changes: true
 releases:
   - {name: mean, estimator: mean, allotment: "zcdp:0.25", schedule: {cron: "15 2 1 * *"}}
 """
@@ -138,7 +139,7 @@ def test_a_mistake_in_a_file_is_one_line_and_exit_code_2(monkeypatch, capsys, tm
     code, out, err = command(monkeypatch, capsys, "deploy", tmp_path)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
-    assert err.startswith(f"error: {tmp_path / 'bad.yaml'}, line 7: releases[0].estimator:")
+    assert err.startswith(f"error: {tmp_path / 'bad.yaml'}, line 8: releases[0].estimator:")
 
 
 def test_pruning_needs_files_and_an_installation(monkeypatch, capsys, told, tmp_path):

@@ -33,6 +33,7 @@ releases:
     allotment: zcdp:0.5
     settings: {components: 3}
     schedule: {cron: "15 2 * * *", timezone: Europe/Berlin}
+table_changes: true
 """
 
 
@@ -234,10 +235,47 @@ def test_a_dataset_in_two_files_is_refused(file, tmp_path):
         read_all([tmp_path])
 
 
+SAME_ROWS = "line 11: releases[0].schedule: release groups has a schedule, and {}"
+UNSAID = SAME_ROWS.format("nothing says that the table changes: each run would pay for the same rows again. If rows")
+
+
+@pytest.mark.parametrize(
+    ("private", "declared", "refused"),
+    [
+        ("/data/private.parquet", "", UNSAID),
+        ("/data/private.parquet", "table_changes: false\n", UNSAID),
+        ("/data/private.parquet", "table_changes: true\n", None),
+        ("/data/private.parquet", "periods: day:arrived\nper_period: zcdp:0.5\n", None),
+        ("delta:/data/private", "", None),
+        (
+            "delta:/data/private@7",
+            "table_changes: true\n",
+            SAME_ROWS.format("a version of a table never changes: leave @7"),
+        ),
+        ("delta:data/private", "", "private: a path must begin with / or ~/, or be a URL"),
+    ],
+)
+def test_a_schedule_needs_a_word_of_the_owner_that_the_table_changes(file, private, declared, refused):
+    """Or each run pays for the same rows. The table is not there: nothing of it is looked at."""
+    path = file(GOOD.replace("/data/private.parquet", private).replace("table_changes: true\n", declared))
+    if refused is None:
+        assert read(path).releases[0].schedule is not None
+        return
+    with pytest.raises(InvalidInput) as error:
+        read(path)
+    assert refused in str(error.value)
+
+
+def test_a_run_by_hand_needs_no_such_word(file):
+    """A person decides about each of its runs."""
+    by_hand = GOOD.replace(f"    {SCHEDULE}\n", "").replace("table_changes: true\n", "")
+    assert read(file(by_hand)).table_changes is False
+
+
 def test_two_releases_of_one_name_are_refused(file):
     """Their release ids would be the same; the line is that of the second."""
     with pytest.raises(InvalidInput, match=r"line 12: .*a name of its own"):
-        read(file(GOOD + GOOD.partition("releases:\n")[2]))
+        read(file(GOOD.replace("table_changes: true\n", "") + GOOD.partition("releases:\n")[2]))
 
 
 def test_an_empty_folder_and_a_file_that_is_not_there_are_told(tmp_path):

@@ -21,6 +21,7 @@ unit: one patient
 cap: zcdp:0.5
 private: {folder}/private.parquet
 public: {folder}/public.parquet
+table_changes: true
 releases:
   - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{cron: "15 2 * * *"}}}}
   - {{name: big, estimator: mean, allotment: "zcdp:0.3", schedule: {{cron: "15 3 * * *"}}}}

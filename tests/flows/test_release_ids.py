@@ -188,7 +188,7 @@ def deployed(prefect_server, tmp_path, monkeypatch):
         ledger.register("twice", budget=parse_budget("zcdp:1"), table=table)
     monkeypatch.setenv("PUBPRIV_ALLOW", str(tmp_path))
     (tmp_path / "twice.yaml").write_text(
-        f"dataset: twice\nunit: one patient\ncap: zcdp:1\n"
+        f"dataset: twice\nunit: one patient\ncap: zcdp:1\ntable_changes: true\n"
         f"private: {tmp_path}/private.parquet\npublic: {tmp_path}/public.parquet\n"
         'releases: [{name: mean, estimator: mean, allotment: "zcdp:0.25", '
         f'schedule: {{cron: "15 2 * * *", timezone: {BERLIN}}}}}]\n'

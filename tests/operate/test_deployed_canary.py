@@ -42,7 +42,7 @@ def deployed(served: Served, tmp_path_factory) -> Served:
         plant(folder / name, CANARIES, COLUMNS, np.concatenate(others))
         mixture = MIXTURE | (EVERY_MINUTE if name == "marked" else {})
         more = {"private": folder / name, "public": folder / "public.parquet", "pool": pool, "output": served.output}
-        more |= {"columns": ["age", "cost", "log1p(stay)"]}
+        more |= {"columns": ["age", "cost", "log1p(stay)"], "table_changes": True}
         files.append(write_dataset(served.datasets, name, folder, "zcdp:3", mixture, GAUSSIAN, **more))
     pages = next((folder / "damaged").rglob("*.parquet"))
     data = bytearray(pages.read_bytes())

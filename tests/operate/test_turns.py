@@ -28,7 +28,8 @@ def deployed(served: Served, tmp_path_factory) -> None:
     files = []
     for seed, (name, (cap, release)) in enumerate(CAPS_AND_RELEASES.items(), start=1):
         write_groups(folder, name, seed)
-        files.append(write_dataset(served.datasets, name, folder, cap, release, output=served.output))
+        more = {"output": served.output, "table_changes": True}
+        files.append(write_dataset(served.datasets, name, folder, cap, release, **more))
     done = served.run("deploy", *files, "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
 
