@@ -19,6 +19,7 @@ from pubpriv.data.public_categories import counted_columns, groups_of, texts_of_
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
+from pubpriv.estimators.groups.labels import labelled, labels_of
 from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.old_releases import columns_of_release, rows_of_release, stands_for_rows
 from pubpriv.estimators.public_rows import check_public, usable
@@ -134,7 +135,14 @@ class Job:
         by, values = getattr(self.settings, "by", None), getattr(self.settings, "by_values", ())
         if by is None and values:
             raise InvalidInput("--by-values names groups: say by which column, with --by COLUMN")
+        if by is None and self.label:
+            raise InvalidInput(f"--label {self.label[0]} names a group: say by which column, with --by COLUMN")
         return by
+
+    @property
+    def label(self) -> tuple[str, ...]:
+        """Names of groups, as `COLUMN:VALUE=NAME`."""
+        return tuple(getattr(self.settings, "label", ()))
 
     @property
     def shares(self) -> tuple[str, ...]:
@@ -149,7 +157,9 @@ class Job:
 
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """Run the estimator inside an open run."""
-        return self.estimator.driver(self.settings, public, curator, runner)
+        estimate = self.estimator.driver(self.settings, public, curator, runner)
+        by = curator.groups
+        return estimate if by is None else labelled(estimate, labels_of(by, self.label))
 
     def check(self, tell: Callable[[str], None] = lambda _: None) -> "Checked":
         """Check all of the input, and whether the budget has room for the run.
@@ -387,16 +397,22 @@ def _groups(job: Job, runner: Runner, hashed: _Hash) -> ByCategory | None:
     """Groups as declared, or as found in the public rows; never as found in the private table.
 
     Raises:
-        InvalidInput: neither exist.
+        InvalidInput: neither exist, or a label names no group.
     """
     if job.by is None:
         return None
+    by = _unlabelled_groups(job, job.by, runner, hashed)
+    labels_of(by, job.label)
+    return by
+
+
+def _unlabelled_groups(job: Job, column: str, runner: Runner, hashed: _Hash) -> ByCategory:
     values = tuple(getattr(job.settings, "by_values", ()))
     if values:
-        return ByCategory(job.by, values)
+        return ByCategory(column, values)
     if job.public is None:
         raise InvalidInput("without public rows, name the groups: --by-values A,B")
-    found: ByCategory = runner(_ingest_groups, Place(), job.public, hashed(job.public), job.by)
+    found: ByCategory = runner(_ingest_groups, Place(), job.public, hashed(job.public), column)
     return found
 
 

@@ -102,15 +102,15 @@ class Grouped:
     by: str | None = setting(
         None,
         planned=True,
-        help="Estimate groups of rows too, by this column of both tables, which the estimate does not use; "
-        "month(COLUMN) for dates",
+        help="Estimate groups too, by this column, which the estimate does not use, or by month(COLUMN)",
     )
     by_values: tuple[str, ...] = setting(
         (), planned=True, help='The groups by that column: A,B,"C, D". Default: the groups of the public rows'
     )
+    label: tuple[str, ...] = setting((), help="Names of groups to show: union:1=member")
 
 
-OF_GROUPS = ("by", "by_values")
+OF_GROUPS = ("by", "by_values", "label")
 """Fields of `Grouped`."""
 
 

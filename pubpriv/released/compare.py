@@ -256,10 +256,10 @@ def _of_groups(first: Estimate, second: Estimate) -> list[tuple[Number, Number]]
     if first.groups is None or second.groups is None or first.groups.by != second.groups.by:
         return []
     found = []
-    others = {group.name: group for group in second.groups.each}
+    others = {group.category: group for group in second.groups.each}
     for group in first.groups.each:
-        if group.name in others:
-            one, other = (_without_variances(list(g.numbers(first.columns))) for g in (group, others[group.name]))
+        if group.category in others:
+            one, other = (_without_variances(list(g.numbers(first.columns))) for g in (group, others[group.category]))
             pairs = [(a, b) for a, b in _paired(one, other) if a.quantity != "weight"]
             found += pairs
     return found
@@ -282,7 +282,8 @@ def _ranks(first: Estimate, second: Estimate, number: Number) -> tuple[float, fl
     """Express the difference of a quantile in ranks, since values that many rows have differ by no small amounts."""
     if not (isinstance(first, QuantilesEstimate) and isinstance(second, QuantilesEstimate)) or number.rank is None:
         return None
-    one, other = (e if number.group is None else e.of_group(number.group) for e in (first, second))
+    group = None if number.group is None or first.groups is None else first.groups[number.group].category
+    one, other = (e if group is None else e.of_group(group) for e in (first, second))
     return one.described.apart(other.described, str(number.column), number.rank)
 
 
@@ -314,8 +315,8 @@ def _threshold(comparisons: int) -> float:
 
 def _groups_alone(*releases: Estimate) -> list[str]:
     """Note about groups that only one release has."""
-    names = [{group.name for group in release.groups.each} if release.groups else set() for release in releases]
-    alone = ", ".join(sorted(names[0] ^ names[1]))
+    names = [{g.category: g.name for g in release.groups.each} if release.groups else {} for release in releases]
+    alone = ", ".join(sorted((names[0] | names[1])[category] for category in names[0].keys() ^ names[1].keys()))
     return [f"groups that only one of the releases has are not compared: {alone}"] if alone else []
 
 

@@ -20,12 +20,13 @@ class Group:
     """One group of rows.
 
     Attributes:
-        name: category of the group.
+        name: name of the group: its value in the cells, or what its owner calls it.
         rows: released number of rows, and the sd of its noise.
         parts: its numbers, as arrays, by quantity: `mean`, `covariance`, `weight`.
         errors: standard errors of each part, by source.
         own: weight of the group's own numbers in each part, against those of all groups; 1: only its own.
         alone: standard errors that sampling would leave of the group's own numbers, by part; empty in older files.
+        level: its value in the cells, if the owner calls it otherwise; empty: that is its name.
     """
 
     name: str
@@ -34,6 +35,12 @@ class Group:
     errors: Mapping[str, Mapping[str, np.ndarray]]
     own: Mapping[str, float]
     alone: Mapping[str, np.ndarray] = field(default_factory=dict)
+    level: str = ""
+
+    @property
+    def category(self) -> str:
+        """Its value in the cells."""
+        return self.level or self.name
 
     @property
     def borrowed(self) -> bool:
@@ -72,6 +79,7 @@ class Group:
         """Return plain data for a model file."""
         return {
             "name": self.name,
+            **({"level": self.level} if self.level else {}),
             "rows": _rows_to_json(self.rows),
             **{quantity: values.tolist() for quantity, values in self.parts.items()},
             "standard_errors": {
@@ -93,7 +101,8 @@ class Group:
         parts = {quantity: np.array(data[quantity], dtype=float) for quantity in errors}
         own = {quantity: float(weight) for quantity, weight in data["own_weight"].items()}
         alone = {quantity: np.array(sds, dtype=float) for quantity, sds in data.get("sampling_alone", {}).items()}
-        return cls(str(data["name"]), _rows_from_json(data["rows"]), parts, errors, own, alone)
+        level = str(data.get("level", ""))
+        return cls(str(data["name"]), _rows_from_json(data["rows"]), parts, errors, own, alone, level)
 
 
 @dataclass(frozen=True)
@@ -128,7 +137,8 @@ class QuantileGroup(Group):
     @classmethod
     def described_in(cls, data: Mapping[str, Any], columns: Sequence[str]) -> "QuantileGroup":
         """Read what `to_json` wrote of these columns."""
-        return cls.of(str(data["name"]), _rows_from_json(data["rows"]), Described.from_json(data, columns))
+        group = cls.of(str(data["name"]), _rows_from_json(data["rows"]), Described.from_json(data, columns))
+        return replace(group, level=str(data.get("level", "")))
 
 
 @dataclass(frozen=True)
@@ -144,9 +154,9 @@ class Groups:
     each: tuple[Group, ...]
 
     def __getitem__(self, name: str) -> Group:
-        found = {group.name: group for group in self.each}
+        found = {group.category: group for group in self.each} | {group.name: group for group in self.each}
         if name not in found:
-            raise InvalidInput(f"there is no group {name!r} by {self.by} among {', '.join(found)}")
+            raise InvalidInput(f"there is no group {name!r} by {self.by} among {', '.join(g.name for g in self.each)}")
         return found[name]
 
     def numbers(self, columns: Sequence[str]) -> tuple[Number, ...]:

@@ -10,7 +10,9 @@ from helpers.cli_world import URL
 
 import pubpriv as pp
 from pubpriv.cli.derived import settings_from
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators import MEAN
+from pubpriv.estimators.groups.labels import labels_of
 
 HIDDEN = "secretville"
 RUN = ("--private", "visits.parquet", "--dataset", "visits", "--ledger", URL, "--plain", "--budget", "zcdp:0.5")
@@ -49,7 +51,11 @@ def test_a_release_by_group_from_fit_to_sample(place, program):
     assert [group.name for group in groups.each] == ["north", "south"]
     assert groups["south"].parts["mean"] == pytest.approx([2, 2], abs=0.3)
     assert groups["north"].rows[0] == pytest.approx(1200, abs=60)
-    assert program(*fit, "--release-id", "r2", "--out", "2.json", "--by-values", "south").code == 0
+    second = program(
+        *fit, "--release-id", "r2", "--out", "2.json", "--by-values", "south", "--label", "region:south=the South"
+    )
+    assert second.code == 0, second.err
+    assert "the South" in second.out
     compared = json.loads(program("compare", "1.json", "2.json", "--json").out)
     assert {each["group"] for each in compared["differences"]} == {None, "south"}
     assert any("north" in note for note in compared["notes"])
@@ -58,6 +64,11 @@ def test_a_release_by_group_from_fit_to_sample(place, program):
     assert "Groups by region" in page
     assert "sd of a" in page
     assert "groups by region" in program("show", "1.json").out
+    assert program("report", "2.json", "--out", "2.html").code == 0
+    assert "the South" in (place / "2.html").read_text()
+    assert {number.group for number in pp.load("2.json").numbers()} == {None, "the South"}
+    named = pp.load("2.json").groups
+    assert named["the South"] is named["south"], "the value in the cells is another name"
     assert program("sample", "1.json", "--rows", 500, "--group", "south", "--seed", 1, "--out", "s.csv").code == 0
     assert pd.read_csv("s.csv").mean().tolist() == pytest.approx([2, 2], abs=0.3)
     refused = program("sample", "1.json", "--rows", 5, "--group", "west", "--out", "t.csv")
@@ -75,6 +86,9 @@ def test_a_release_by_group_from_fit_to_sample(place, program):
         (("--by-values", "north"), "--by COLUMN"),
         (("--by", "area", "--by-values", "x"), "does not declare groups by area"),
         (("--by", "region", "--by-values", "north,north"), "named once"),
+        (("--label", "region:north=N"), "--by COLUMN"),
+        (("--by", "region", "--label", "area:north=N"), "takes the column of --by, region, as in region:north=NAME"),
+        (("--by", "region", "--label", "region:nord=N"), "names no group by region: they are north and south"),
         (("--by", "a", "--by-values", "1"), "does not declare groups by a"),
     ],
 )
@@ -101,6 +115,29 @@ def test_a_plan_prices_groups(program, kind):
     assert few["steps"][-1]["share"] == pytest.approx(0.6, abs=0.01)
     assert few["steps"] == many["steps"]
     assert many["errors"][-1]["privacy"] == pytest.approx(2.5 * few["errors"][-1]["privacy"], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels"),
+    [
+        (("union:1=member", "union:0=not a member"), {"1": "member", "0": "not a member"}),
+        (("union:a=b=c",), {"a=b": "c"}),  # the longest value that fits
+        (("union:1=",), "no name that can be shown"),
+        (("union:1=x\ny",), "no name that can be shown"),
+        (("union:1=x", "union:1=y"), "names group 1 twice: x and y"),
+        (("union:1=x", "union:0=x"), "two groups by union the name x"),
+        (("union:1=0",), "two groups by union the name 0"),
+        (("union:1=0", "union:0=1"), "two groups by union the name"),
+    ],
+)
+def test_groups_take_the_names_of_their_owner(texts, labels):
+    """Of one column, of its groups, and no two alike."""
+    by = pp.ByCategory("union", ("0", "1", "a", "a=b"))
+    if isinstance(labels, dict):
+        assert labels_of(by, texts) == labels
+        return
+    with pytest.raises(InvalidInput, match=labels):
+        labels_of(by, texts)
 
 
 def test_a_group_with_a_comma_stands_between_quotes():
