@@ -306,6 +306,10 @@ def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
     return cells
 
 
+_MOST_LISTED = 10
+"""Columns that a message names all, if it also says which one was probably meant."""
+
+
 def _named(columns: Sequence[_PublicColumn], name: str, wanted: Column) -> _PublicColumn:
     """The column of that name, for `wanted`; raises as `_cells_of` does."""
     matches = [column for column in columns if column.name == name]
@@ -314,10 +318,10 @@ def _named(columns: Sequence[_PublicColumn], name: str, wanted: Column) -> _Publ
         names = [column.name for column in columns]
         if not matches and wanted.function is not None and wanted.name in names:
             raise InvalidInput(two_meanings(wanted, "the public table"))
-        raise InvalidInput(
-            f"column {name!r} {problem} the public table, whose columns are: {', '.join(names)}"
-            f"{'' if matches else meant(name, names)}"
-        )
+        hint = "" if matches else meant(name, names)
+        # nobody reads on to a hint that stands behind dozens of names
+        listed = "" if hint and len(names) > _MOST_LISTED else f", whose columns are: {', '.join(names)}"
+        raise InvalidInput(f"column {name!r} {problem} the public table{listed}{hint}")
     return matches[0]
 
 

@@ -249,3 +249,17 @@ def test_a_column_that_many_rows_lack_is_named_with_what_it_costs():
     assert table.select(["a", "c"]).lacking == ()
     assert table.without(np.arange(40) < 3).lacking == table.lacking
     assert PublicTable.open(np.ones((9, 1))).notes == ()
+
+
+def test_what_was_meant_is_said_before_anybody_stops_reading():
+    """Of 56 columns the one that was meant is named, not all of them; of a few all are; without a hint all are."""
+    names = [*(f"column_{i}" for i in range(55)), "loan_amount"]
+    for columns, asked, says in (
+        (names, "loan_amont", "from the public table, did you mean 'loan_amount'?"),
+        (names[-2:], "loan_amont", "whose columns are: column_54, loan_amount, did you mean 'loan_amount'?"),
+        (names, "zebra", f"whose columns are: {', '.join(names)}"),
+    ):
+        frame = pd.DataFrame(np.zeros((3, len(columns))), columns=columns)
+        with pytest.raises(InvalidInput) as refused:
+            PublicTable.open(frame, [asked])
+        assert says in str(refused.value)
