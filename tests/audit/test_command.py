@@ -1,4 +1,4 @@
-"""`pubpriv audit` as a person or a script uses it. About 2 s; CI runs a whole one."""
+"""`pubpriv audit` as a person or a script uses it. About 2 s; CI runs a fast one as a whole."""
 
 import json
 import os

@@ -80,6 +80,7 @@ def test_table_and_figure_show_every_line():
     assert "In no run: kssu; ppe needs 2,400,000 rows." in texts
 
 
+@pytest.mark.long
 def test_a_stopped_bench_goes_on(tmp_path):
     """From its file, half a line of which is none; the figure is drawn, and table and JSON tell the same."""
     keep, plot = tmp_path / "runs.jsonl", tmp_path / "buys.svg"

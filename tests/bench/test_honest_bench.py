@@ -167,6 +167,7 @@ def test_the_target_gaussian_is_tried_where_there_is_a_bulk():
     assert [law.name for law in honest._laws_of("gaussian-target", "t5")] == ["t5"]
 
 
+@pytest.mark.long
 def test_the_command_prints_a_table_and_json():
     """Both have a row for each cell, and say what is missed."""
     options = ["bench", "honest", "--estimator", "gaussian,mean", "--laws", "t5", "--n", "500", "--d", "1"]

@@ -30,6 +30,7 @@ def test_the_law_of_a_panel_is_that_of_its_rows(sizes):
         assert np.diag(covariance) == pytest.approx([variance] * 3, rel=0.02)
 
 
+@pytest.mark.long
 def test_the_pass_over_ids_is_measured():
     """Of a small table: figures are there, and no bound is held to them here."""
     found = person_speed.bench(2000, 3, 1)

@@ -23,6 +23,7 @@ def test_regressors_have_the_condition_of_their_name():
     assert values[-1] / values[0] > 1e6
 
 
+@pytest.mark.long
 def test_a_bench_is_the_same_again():
     one = _drawn((Cell("gauss", 1_000, 2), "zcdp:0.5", 3, False))
     two = _drawn((Cell("gauss", 1_000, 2), "zcdp:0.5", 3, False))

@@ -6,6 +6,7 @@ from benchmarks.regression_tables import _drawn, _row, bench
 from pubpriv.released.numbers import State
 
 
+@pytest.mark.long
 def test_a_draw_judges_each_coefficient_and_is_the_same_again():
     found = _drawn(("diabetes 1", "zcdp:0.5", 3, False))
     assert found == _drawn(("diabetes 1", "zcdp:0.5", 3, False))

@@ -58,6 +58,7 @@ def test_bounds_are_held_against_tables():
     assert not _summary([*telling, run(number("doubtful", 9.0))], "mean", "tables")["met"]
 
 
+@pytest.mark.long
 def test_a_mixture_is_judged_by_what_em_makes_of_it():
     """EM over the same rows stays where a good release lies, and goes where it does not."""
     generator = np.random.default_rng(4)

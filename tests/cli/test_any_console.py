@@ -112,6 +112,7 @@ def test_signs_have_plain_forms_and_letters_escapes_that_tables_have_room_for(co
     assert "±" in console("cp1252", "show", "model.json")[1]  # which knows it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "environment",
     [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}],

@@ -149,6 +149,7 @@ def test_other_private_columns_are_refused_with_the_option_that_says_which_to_us
     assert fit(columns="a,b").code == 0
 
 
+@pytest.mark.long
 def test_a_name_with_a_comma_is_advised_as_it_has_to_be_typed(fit, refused_fit, folder):
     """Between double quotes, which the message writes and the option reads."""
     for name, rows in (("private", two_groups(2000, seed=1).assign(name="x", c=1)), ("public", two_groups(20, seed=2))):
@@ -250,6 +251,7 @@ def test_a_file_that_is_no_database_is_no_ledger_and_stays_as_it_is(refused_fit,
     assert path.read_bytes() == before
 
 
+@pytest.mark.long
 def test_a_table_of_another_dataset_is_refused_by_every_name(fit, program, refused_fit, folder):
     """A table bound to one dataset is refused for another, also through links, globs and file URIs."""
     assert fit().code == 0
@@ -269,6 +271,7 @@ def test_a_mistyped_private_table_is_said_not_to_be_there(fit, refused_fit):
     assert "nothing is at that path" in refused_fit(private="privat.parquet", out="other.json")
 
 
+@pytest.mark.long
 def test_another_table_of_the_dataset_is_refused_with_the_line_that_declares_it(fit, program, refused_fit, folder):
     """A second table of a dataset is refused with a command line that declares it, and that line works."""
     assert fit().code == 0
@@ -335,6 +338,7 @@ def test_an_input_is_never_overwritten(fit, folder, out):
     assert "inputs" in refused.err
 
 
+@pytest.mark.long
 def test_another_releases_model_is_replaced_on_request_only(fit, refused_fit, folder):
     """Another release's model is replaced only with --overwrite."""
     assert fit(release_id="r1").code == 0
@@ -359,6 +363,7 @@ def test_bad_input_starts_no_server(refused, folder, changed):
 # --- awkward, but not bad ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_constant_and_collinear_public_columns_are_named_in_warnings(fit, folder):
     """Constant and collinear public columns do not stop a run; warnings name them."""
     for name, n in (("private", 2000), ("public", 20)):

@@ -138,6 +138,7 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_anything(program, folder,
     assert told.out == ""
 
 
+@pytest.mark.long
 def test_report_tells_guarantees_first_and_labels_the_figure(program, runs):
     """Cap, allotment, charges, spent, and the PLD line last, with its label."""
     told = program("budget", "report", "done", "--dataset", "visits", "--ledger", URL)

@@ -27,6 +27,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.long
 def test_columns_of_any_name_from_the_option_to_the_model(place, program):
     """Means of the columns themselves; the groups are those of the column called like months."""
     line = ("budget", "set", "d", "zcdp:4", "--private", "private.csv", "--columns", TYPED, "--by", "`month(t)`")

@@ -80,6 +80,7 @@ def test_show_tells_numbers_and_exact_texts(program, balance, folder, cap, kind,
         assert (told["cap"], told["delta_cap"]) == (main, 0)
 
 
+@pytest.mark.long
 def test_show_and_history_for_people(program, fit):
     """Without --json the same is a table, with a line per run."""
     assert fit(release_id="r1").code == 0
@@ -93,6 +94,7 @@ def test_show_and_history_for_people(program, fit):
         assert word in history.out
 
 
+@pytest.mark.long
 def test_history_adds_up_to_what_is_spent(program, fit, balance):
     """The costs in `budget history --json` sum to `spent`, exactly."""
     assert fit(release_id="r1").code == 0
@@ -132,6 +134,7 @@ def test_the_ledger_may_come_from_the_environment(program, folder, monkeypatch):
 # --- fit mixture -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_model_file_has_every_promised_key(fit, balance, folder):
     """`fit mixture` writes format 2 with shapes, statement, provenance and errors, components by falling weight."""
     told = fit(release_id="r1", columns="a,log1p(b)")
@@ -185,6 +188,7 @@ def test_a_model_file_reads_back_as_it_was(fit, folder):
     assert (folder / "model.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
 
 
+@pytest.mark.long
 def test_two_far_groups_are_found(fit, folder):
     """The released model has the shares and places of the two groups in the table."""
     two_groups(30, seed=2).to_parquet(folder / "public.parquet")  # three rows find the groups, not their shapes
@@ -208,6 +212,7 @@ def test_the_same_release_id_spends_nothing_and_says_the_same(fit, balance, fold
         assert model[name] == again[name]
 
 
+@pytest.mark.long
 def test_a_fresh_release_id_is_made_and_printed(fit, folder):
     """Without --release-id each run makes its own, and prints it before anything is asked."""
     ids = []
@@ -248,6 +253,7 @@ def test_a_model_that_did_not_converge_is_written_and_flagged(program, folder):
     assert any("noise is larger than the covariances" in line for line in told.lines)
 
 
+@pytest.mark.long
 def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balance, folder, monkeypatch):
     """A model that cannot be written is exit code 5 with the line that writes it for free."""
     import pubpriv.released.estimate

@@ -215,6 +215,7 @@ def test_init_refuses_what_cannot_be_and_writes_nothing(folder, program):
     assert files(folder) == before
 
 
+@pytest.mark.long
 def test_fit_and_plan_take_everything_from_the_file(described, folder, program):
     """A dataset's file is all that `fit` and `plan` need beside a budget."""
     assert program("plan", "mean", "--dataset", "people.yaml", "--budget", "zcdp:0.5", "--ledger", URL).code == 0
@@ -224,6 +225,7 @@ def test_fit_and_plan_take_everything_from_the_file(described, folder, program):
     assert (model["provenance"]["dataset"], model["columns"]) == ("people", ["a", "b"])
 
 
+@pytest.mark.long
 def test_fit_and_plan_take_table_and_columns_from_the_ledger(described, folder, program):
     """By name, the ledger knows the private table and its columns, and says that it knows no public file."""
     fit = ["fit", "mean", "--dataset", "people", *SHORT, "--out", "model.json"]
@@ -273,6 +275,7 @@ def test_csv_files_are_enough(folder, program):
 # --- words that help -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_doctor_tells_a_line_a_check_and_the_first_failure(folder, program, monkeypatch):
     """All well: 0. A ledger that is not there: 2, and the other checks are told all the same."""
     monkeypatch.delenv("PREFECT_API_URL", raising=False)

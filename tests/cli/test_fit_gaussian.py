@@ -152,6 +152,7 @@ MATRICES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("why", MATRICES)
 def test_a_known_covariance_that_is_none_is_refused(refused, world, why):
     """Not positive definite, not symmetric, of the wrong size, not numbers, columns in another order."""
@@ -210,6 +211,7 @@ def alone(world, program):
     return run
 
 
+@pytest.mark.long
 def test_a_mean_and_a_gaussian_without_public_rows(alone, program, world):
     """A model file, a page, and a ledger that agrees with both."""
     assert alone("gaussian").code == 0
@@ -222,6 +224,7 @@ def test_a_mean_and_a_gaussian_without_public_rows(alone, program, world):
     assert program("ledger", "verify", "--ledger", URL, "--model", "alone.json").code == 0
 
 
+@pytest.mark.long
 def test_no_answer_is_exit_4_and_the_rest_returns(alone, balance, world):
     """One line says why; the same command says it again, for nothing."""
     rows = pd.read_parquet(world / "private.parquet")

@@ -63,6 +63,7 @@ def test_a_fit_starts_no_server_of_its_own_accord(program, folder, monkeypatch):
     assert (both.code, both.lines[-1]) == (2, "error: --plain runs without Prefect, --prefect with it: give one")
 
 
+@pytest.mark.long
 def test_few_public_rows_are_warned_of_before_the_run(fit, folder):
     """The line comes before the first step."""
     two_groups(3, seed=2).to_parquet(folder / "public.parquet")
@@ -71,6 +72,7 @@ def test_few_public_rows_are_warned_of_before_the_run(fit, folder):
     assert first < told.lines.index("  step 1: ingest public table")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changed", "why"),
     [

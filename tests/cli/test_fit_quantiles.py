@@ -65,6 +65,7 @@ def test_shares_alone_are_shown_by_level(fit, folder):
     assert "released quantiles" not in shown.out
 
 
+@pytest.mark.long
 def test_a_description_leaves_out_ranks_that_drown(fit, folder):
     """Nine ranks if there are rows for them; else those that noise does not drown, which it says."""
     assert fit("describe").code == 0
@@ -75,6 +76,7 @@ def test_a_description_leaves_out_ranks_that_drown(fit, folder):
     assert "warning: noise would drown the ranks 0.01, 0.99, so they are left out; more rows" in told.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "changed", "why"),
     [
@@ -96,6 +98,7 @@ def test_what_cannot_be_told_is_refused_for_nothing(fit, balance, kind, changed,
     assert balance()["spent"] == before
 
 
+@pytest.mark.long
 def test_an_old_release_stands_for_public_rows(fit, folder, program):
     """Of quantiles alone: other estimators take no marginal distributions for rows."""
     assert fit("describe", out="old.json").code == 0

@@ -15,6 +15,7 @@ def visits(folder):
     return folder / "visits"
 
 
+@pytest.mark.long
 def test_files_that_are_left_out_are_named_where_they_are_declared_planned_and_fitted(visits, program):
     """A table and its rows are counted, and what to do is said."""
     read, left = f"the table {visits} has 1 file and 2,000 rows", f"warning: not read of {visits}, because of their"

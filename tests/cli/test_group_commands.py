@@ -100,6 +100,7 @@ def test_what_cannot_be_is_refused_before_anything_is_spent(place, program, opti
     assert (spent["spent"], spent["held"]) == (0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["mean", "gaussian", "mixture"])
 def test_a_plan_prices_groups(program, kind):
     """Its last question is about all of them; their number changes no price."""

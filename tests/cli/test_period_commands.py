@@ -32,6 +32,7 @@ def place(tmp_path, monkeypatch, program):
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_waived_cap_is_of_one_table_which_may_move(place, program):
     """A second table is refused with what to do; the table that moved is asked where it is."""
     url = f"sqlite:///{place}/waived.db"
@@ -76,6 +77,7 @@ def test_each_month_is_released_once_from_its_own_rows(place, program):
     assert "2026-07" in (place / "m.html").read_text()
 
 
+@pytest.mark.long
 def test_what_a_fit_says_does_not_depend_on_how_many_rows_a_month_has(place, program):
     """A replay on a table without one row of the month, and with others, is the same to the letter."""
     run = ("fit", "mean", *RUN, "--period", "2026-06", "--out", "m.json", "--overwrite")
@@ -89,6 +91,7 @@ def test_what_a_fit_says_does_not_depend_on_how_many_rows_a_month_has(place, pro
     assert (place / "m.json").read_bytes() == model
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "why"), [("mean", "would add little"), ("gaussian", "rows are too few")])
 def test_a_month_of_too_few_rows_is_an_answer_that_is_paid_for(place, program, kind, why):
     """Its rows were counted, so exit code 2 (nothing was spent) would be wrong; what was held goes back."""

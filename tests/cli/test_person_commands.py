@@ -110,6 +110,7 @@ def test_what_does_not_fit_the_unit_is_refused_and_costs_nothing(arguments, says
     assert json.loads(program("budget", "show", "visits", "--ledger", URL, "--json").out)["held"] == 0
 
 
+@pytest.mark.long
 def test_rows_per_person_of_a_run_do_not_change(place, program):
     """A run keeps its L, and rows of a person mean nothing where the unit is a row."""
     run = ("fit", "gaussian", *ONCE, "--release-id", "r", "--rows-per-person")
@@ -121,6 +122,7 @@ def test_rows_per_person_of_a_run_do_not_change(place, program):
     assert (told.code, "whose unit is a person" in told.err) == (2, True)
 
 
+@pytest.mark.long
 def test_a_plan_takes_the_number_of_persons(place, program, monkeypatch):
     """With the first questions among those that it prices; the rows of such a table are not counted for it."""
     monkeypatch.setenv("PUBPRIV_LEDGER", URL)
@@ -152,6 +154,7 @@ def test_a_plan_counts_no_rows_of_persons_whoever_says_that_they_are(place, prog
     assert "is private" in counted.err
 
 
+@pytest.mark.long
 def test_a_plan_takes_the_sizes_of_persons(program):
     """They say how many rows count, what that costs, and what auto would choose."""
     plan = (

@@ -146,6 +146,7 @@ def test_a_budget_that_cannot_be_planned_is_refused(program, budget, why):
     assert why in told.err
 
 
+@pytest.mark.long
 def test_a_plan_says_first_which_public_column_costs_rows(program, tmp_path):
     """Of a hundred public rows 57 lack one column."""
     rows = np.random.default_rng(1).normal(size=(100, 3))

@@ -56,6 +56,7 @@ def test_at_a_terminal_it_asks_and_no_is_the_default(fit, balance, monkeypatch, 
     assert (balance()["spent"] > 0) is (code is None)
 
 
+@pytest.mark.long
 def test_who_goes_on_keeps_what_was_said_in_the_release_and_on_its_page(fit, program, world):
     told = fit("--yes")
     assert told.code in (0, 4)
@@ -65,6 +66,7 @@ def test_who_goes_on_keeps_what_was_said_in_the_release_and_on_its_page(fit, pro
     assert said[0] in (world / "model.html").read_text()
 
 
+@pytest.mark.long
 def test_a_run_that_has_begun_is_not_rehearsed_again(fit):
     fit("--yes")
     told = fit()
@@ -72,6 +74,7 @@ def test_a_run_that_has_begun_is_not_rehearsed_again(fit):
     assert "rehearsal" not in told.err
 
 
+@pytest.mark.long
 def test_a_sound_run_is_not_asked_about_and_nothing_is_said(fit, world):
     told = fit(columns="age")
     assert told.code == 0

@@ -85,6 +85,7 @@ def test_a_command_loads_no_other(folder):
     assert not {"pubpriv.cli.fit", "pubpriv.cli.bench", "pubpriv.cli.operate", "pubpriv.released.report"} & found
 
 
+@pytest.mark.long
 def test_what_serve_needs_before_it_has_set_an_environment_loads_no_prefect():
     """Prefect reads its environment when it is imported, so the server's address would come too late."""
     code = "import sys\nimport pubpriv.cli.operate, pubpriv.deployments.examples, pubpriv.deployments.serving\n"

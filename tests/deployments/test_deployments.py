@@ -65,6 +65,7 @@ def flows_of_the_project() -> set[str]:
     return found | {f"pubpriv.flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS}
 
 
+@pytest.mark.long
 def test_every_flow_may_be_deployed_and_every_deployment_is_of_a_flow(monkeypatch):
     """Each flow of the project may be deployed, and is found under its name; the examples deploy nothing else."""
     monkeypatch.setenv("PUBPRIV_DATA", "/data")

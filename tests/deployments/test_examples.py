@@ -12,6 +12,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import plain
 
 
+@pytest.mark.long
 def test_the_machines_show_private_pca_and_a_partition():
     """States lie apart and public rows are few, so the run looks for private components; it finds the states."""
     seen = []

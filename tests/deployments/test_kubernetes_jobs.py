@@ -91,6 +91,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_a_manifest_may_not_say_is_refused(damage, tmp_path):
     """Each fault, put into the file that has none, is refused, and no value is quoted."""

@@ -92,6 +92,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", REFUSED)
 def test_what_fires_never_or_by_two_readings_is_refused_where_it_stands(rule, tmp_path):
     """With file, line and field, before anything is deployed."""

@@ -62,6 +62,7 @@ def test_a_gaussian_above_the_line_is_nearly_as_good_as_without_privacy(target, 
     assert np.mean(covered) > 0.85
 
 
+@pytest.mark.long
 def test_a_mixture_is_found():
     """d 2, k 2, n 10,000, epsilon 4: weights, means and covariances."""
     random = np.random.default_rng(3)
@@ -94,6 +95,7 @@ def test_a_plan_takes_all_of_epsilon_and_no_more(case, n):
     assert more.forecast.errors[0].privacy < plan.forecast.errors[0].privacy / 2
 
 
+@pytest.mark.long
 def test_more_rows_or_a_larger_budget_are_told():
     """In epsilon, for a mean, and for a covariance below its line."""
     random = np.random.default_rng(0)

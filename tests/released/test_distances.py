@@ -23,6 +23,7 @@ def mixture(k, d, generator):
     return Mixture.of(weights, [mean for mean, _ in parts], [covariance for _, covariance in parts])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("near", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("d", [1, 2, 5, 30])
 def test_bounds_hold_what_they_bound(d, near):
@@ -41,6 +42,7 @@ def test_bounds_hold_what_they_bound(d, near):
         assert (other_way.lower, other_way.upper) == pytest.approx((bounds.lower, bounds.upper), abs=1e-9)
 
 
+@pytest.mark.long
 def test_bounds_are_sharp_where_the_distance_is_known():
     """Equal covariances: the lower bound is 2 Phi(Delta/2) - 1. In one column: it is the integral."""
     generator = np.random.default_rng(1)

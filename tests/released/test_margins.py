@@ -59,6 +59,7 @@ def test_no_column_tells_of_another_one(found):
     assert np.abs(np.corrcoef(whole.T) - np.eye(3)).max() < 0.04
 
 
+@pytest.mark.long
 def test_a_seed_draws_the_same_rows(found):
     assert np.array_equal(found.sample(50, seed=3), found.sample(50, seed=3), equal_nan=True)
     assert not np.array_equal(found.sample(50, seed=3), found.sample(50, seed=4), equal_nan=True)

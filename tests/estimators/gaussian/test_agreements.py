@@ -40,6 +40,7 @@ def test_what_is_one_value_in_most_rows_is_found(draw):
         assert 0.7 < share < 1
 
 
+@pytest.mark.long
 def test_rows_of_few_values_or_many_do_not_agree_by_chance():
     """Coins, rare ones, counts, numbers and nearly collinear ones, in a few columns and in many."""
     for d in (2, 5, 20):

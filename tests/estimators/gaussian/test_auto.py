@@ -38,6 +38,7 @@ def automatic(setting, seed, **options):
     return pp.estimate_gaussian(drawn.public, pp.Curator.simulation(drawn.private, HALF, seed), **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 3, 10, 40])
 def test_exact_histograms_decide_rightly(d):
     """Chi-distributed lengths of a scale that is a little off are a Gaussian's; those of t with 4 degrees are not."""

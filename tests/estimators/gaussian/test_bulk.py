@@ -18,6 +18,7 @@ def fit(name, seed, n=5000, d=1):
     return pp.estimate_gaussian(public, pp.Curator.simulation(private, "zcdp:0.5", seed), target="gaussian")
 
 
+@pytest.mark.long
 def test_intervals_hold_though_odd_rows_hide_among_the_rest():
     """Rows wider by 8 that lie where Gaussian ones do widen one column; the errors say by how much they may."""
     covered = 0
@@ -72,6 +73,7 @@ def test_small_departures_of_many_rows_are_harmless():
     assert found.converged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_gaussian_rows_converge_under_pure_privacy(d):
     """The search for a radius has wide cells there, which took a third of such runs for not converged."""

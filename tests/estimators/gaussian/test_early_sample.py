@@ -159,6 +159,7 @@ def test_a_run_that_asked_all_rows_is_resumed_as_it_began(monkeypatch):
     assert again.privacy["charges"] == before.privacy["charges"]
 
 
+@pytest.mark.long
 def test_a_long_run_is_cut_short_and_resumed(tmp_path, monkeypatch):
     """From a file that is too large to be kept: one charge and one answer each, and a replay reads nothing."""
     generator = np.random.default_rng(7)

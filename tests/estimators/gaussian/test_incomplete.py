@@ -88,6 +88,7 @@ def test_releases_are_near_em_and_their_intervals_hold(target, by_column):
         assert np.abs(dropped.mean / errors_of(dropped)[0]).max() > 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["gaussian", "auto", "moments"])
 def test_tables_without_missing_cells_are_asked_as_ever(target):
     """The same questions at the same prices, and the same bits."""
@@ -253,6 +254,7 @@ def test_what_is_not_measured_yet_is_refused():
     assert not curator.statement().charges
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [3, 12])
 def test_the_law_of_patterns_follows_from_exact_counts(d):
     """Shares of columns are right, and those of patterns where they are listed or as the columns say."""

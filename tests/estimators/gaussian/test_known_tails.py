@@ -83,6 +83,7 @@ def test_what_no_law_explains_is_left_as_it_was():
     assert read(shape=public_shape(PublicTable.open(np.linspace(0, 1, 30)[:, None] ** 0.5), True)) is DOUBTFUL
 
 
+@pytest.mark.long
 def test_few_sound_counts_are_not_flagged():
     """Poisson rows of rate 1/2: hardly a run is flagged, and intervals of the variance hold."""
     law, flags, held_by = LAWS["poisson-0.5"], 0, 0

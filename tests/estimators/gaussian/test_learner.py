@@ -234,6 +234,7 @@ def test_the_first_radius_is_where_a_new_row_is():
 # ----------------------------------------------------------------------------------------- refusals, flags
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [pp.ZeroConcentratedDP(0.02), pp.ApproximateDP(0.5, 1e-6)])
 def test_below_the_line_a_run_is_refused_before_it_spends(budget):
     """The message names the rows and the budget that would do, and both do."""

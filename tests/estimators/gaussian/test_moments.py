@@ -121,6 +121,7 @@ def test_rows_that_reach_too_far_are_flagged():
     assert flagged >= 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 3])
 def test_a_value_that_stands_for_a_missing_one_is_seen(d):
     """One row in a hundred has 99999: it is clipped however far out it lies, so the run is flagged and says why."""
@@ -231,6 +232,7 @@ def test_rows_that_begin_in_the_outer_half_of_a_shell_may_all_lie_at_its_end():
     assert apart.sds[0] > 1.9 * fading.sds[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [261019, 261028, 261041, 261048])
 def test_one_long_column_of_twenty_is_told_or_flagged(seed):
     """How far rows far out in it reach beyond the clip; where their count does not tell, its interval is wide."""

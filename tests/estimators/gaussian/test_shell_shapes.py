@@ -99,6 +99,7 @@ def test_columns_are_unlike_as_far_as_their_shares_are():
     assert unlike(np.ones(1), np.zeros(1)) == 0
 
 
+@pytest.mark.long
 def test_long_columns_among_many_are_not_flattened():
     """Variances of lognormal columns among twenty are not too small by one of their errors, in the mean."""
     law, off = LAWS["mixed"], []

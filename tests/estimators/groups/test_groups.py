@@ -90,6 +90,7 @@ def test_groups_far_apart_are_told_to_be_clipped():
     assert group.errors["mean"]["clipping"].max() > 0 or group.parts["mean"][0] > 20
 
 
+@pytest.mark.long
 def test_persons_may_be_in_several_groups():
     """The unit of a person: the price is that of any run, and each person's rows weigh one together."""
     private, names, means = rows(0.5)

@@ -309,6 +309,7 @@ def test_few_public_rows_that_contradict_the_identity_let_a_covariance_be_learnt
     assert (np.abs(found.mean - 5 * private.mean(axis=0)) < 3 * errors).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1.0, 1.25], ids=["Gaussian", "wider"])
 def test_rows_with_missing_values_are_left_out_and_said_to_be(scale):
     """Half of the rows, and one public row: answers were pulled back half the way, twice, and errors did not say so."""
@@ -362,6 +363,7 @@ def test_a_budget_that_some_step_cannot_use_is_refused_with_nothing_spent(text):
     assert not curator.statement().charges
 
 
+@pytest.mark.long
 def test_a_run_that_would_tell_nothing_is_refused_with_what_would_do():
     """Below the line: refused with nothing spent; with the rows or the budget it names, accepted; forced, flagged."""
     public, private = rows(30, 20)

@@ -49,6 +49,7 @@ def estimates():
     return {kind: estimated(*drawn(variances), kind) for kind, variances in VARIANCES.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", VARIANCES)
 def test_a_released_model_has_exactly_the_type_that_was_asked_for(estimates, kind):
     """Zeros off the diagonal, one variance where spherical, in the data's own units; errors have the same shape."""
@@ -63,6 +64,7 @@ def test_a_released_model_has_exactly_the_type_that_was_asked_for(estimates, kin
     assert estimate.converged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", VARIANCES)
 def test_a_type_that_holds_is_nearer_than_a_full_covariance(estimates, kind):
     """At the same budget the numbers that are not estimated add no noise."""
@@ -116,6 +118,7 @@ def test_standard_errors_of_few_numbers_are_as_large_as_the_errors(kind, rho):
 COLOUR = np.eye(5) + 0.7 * np.tril(np.ones((5, 5)), -1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("chosen", "variances", "colour"),
     [

@@ -213,6 +213,7 @@ def test_public_rows_stand_for_a_share_of_the_rows_that_lack_no_value():
     assert 0.1 * support.rows < 20 * support.counts[1] < 0.2 * support.rows
 
 
+@pytest.mark.long
 def test_far_public_rows_are_kept_where_noise_hides_what_they_stand_for():
     """A true far row stands for forty private rows, and so few are within the noise: no count is asked to tell."""
     generator = np.random.default_rng(4)

@@ -172,6 +172,7 @@ def test_variances_of_a_single_long_column_are_within_their_intervals():
     assert sum(held) >= 27
 
 
+@pytest.mark.long
 def test_what_is_released_of_rows_far_out_can_be_kept():
     """Also where components have no end, since the noise of few rows hides what lies outside: as JSON, and exactly."""
     generator = np.random.default_rng(8)

@@ -10,6 +10,7 @@ from benchmarks.synthetic import Truth, error
 from pubpriv.estimators.mixture._partition import _Cells
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "seed", [101, pytest.param(105, marks=pytest.mark.slow), pytest.param(106, marks=pytest.mark.slow)]
 )

@@ -98,6 +98,7 @@ def test_errors_of_weights_are_of_the_rows_that_were_counted(world):
     assert half["privacy"] == pytest.approx(2 * told["weights"]["privacy"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "least", "most"), [(400, 1.02, 1.3), (40_000, 1.0, 1.0)])
 def test_few_rows_have_wider_errors_of_covariances(n, least, most):
     """Where counts do not tell whether rows are Gaussian, and the release says so."""

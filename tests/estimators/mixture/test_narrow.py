@@ -91,6 +91,7 @@ def test_a_shape_is_undone():
     assert own[2][0] == pytest.approx(np.outer(scaling.scale, scaling.scale) * (np.array(shape) @ np.array(shape).T))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("covariance_type", ["full", "auto"])
 def test_narrow_components_are_measured_in_all_directions(covariance_type):
     """Covariances hold along and across the long direction, intervals of variances cover, and nothing is flagged."""

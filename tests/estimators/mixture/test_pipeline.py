@@ -217,6 +217,7 @@ ODD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ODD)
 def test_odd_private_rows_leave_a_whole_model(how):
     """Whatever the private rows are, the run ends with a whole model and without a warning."""
@@ -340,6 +341,7 @@ def test_a_budget_for_the_estimate_is_kept():
     assert not poor.statement().charges
 
 
+@pytest.mark.long
 def test_steps_can_be_wrapped():
     """Any runner of steps gives the same bits; private steps, and no others, are called with the curator first."""
     called = []

@@ -44,6 +44,7 @@ def test_point_masses_yield_no_spike(how):
     assert estimate.log_density(np.r_[estimate.means, MASSES[how](private)]).max() < highest + 0.01
 
 
+@pytest.mark.long
 def test_a_variance_at_its_floor_has_an_interval_down_to_zero():
     """Private rows do not vary where public ones do: their variance is zero, and the floor keeps it above."""
     generator = np.random.default_rng(1)

@@ -93,6 +93,7 @@ def test_few_public_rows_are_told_of_before_anything_is_spent(m, told):
     assert any("may have been missed" in note for note in notes) == told
 
 
+@pytest.mark.long
 def test_a_model_from_few_public_rows_says_so():
     """In its warnings, with the number that would do; the smallest weight that was asked for counts."""
     public, private = drawn(20, 10.0)
@@ -118,6 +119,7 @@ def test_noise_that_is_known_to_drown_covariances_leaves_one_round(gap):
     assert "as predicted from" in line
 
 
+@pytest.mark.long
 def test_the_same_rows_at_a_large_budget_are_measured_twice():
     """The fall-back above is one of noise, not of rows."""
     estimate = estimated(*drawn(40, 10.0, d=10, n=600), budget=pp.ZeroConcentratedDP(500))

@@ -53,6 +53,7 @@ def test_settings_are_scikit_learns():
     assert repr(pp.PrivateGaussianMixture(n_components=2)) == "PrivateGaussianMixture(n_components=2)"
 
 
+@pytest.mark.long
 def test_fit_is_the_plain_estimate(fitted):
     """The same numbers as `estimate_mixture`, under scikit-learn's names; fit returns the estimator."""
     model, private, _ = fitted
@@ -71,6 +72,7 @@ def test_fit_is_the_plain_estimate(fitted):
     assert model.feature_names_in_.tolist() == COLUMNS
 
 
+@pytest.mark.long
 def test_the_number_of_components_can_be_left_out():
     """Then the run finds it, and the fitted attributes have as many components."""
     model = pp.PrivateGaussianMixture(n_components=None, max_components=4, covariance_type="diag")

@@ -42,6 +42,7 @@ def test_long_tails_are_counted_in():
     assert any("longer tails than Gaussian" in warning for warning in found.diagnostics["warnings"])
 
 
+@pytest.mark.long
 def test_wide_odd_rows_are_no_tail():
     """Between rows of components and others eight times as wide hardly any lie: these are left out."""
     generator = np.random.default_rng(12)

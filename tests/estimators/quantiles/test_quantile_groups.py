@@ -54,6 +54,7 @@ def test_groups_get_ranks_as_far_as_they_hold_them():
             assert own.quantiles[0, own.at.index(0.5)] == pytest.approx(right, rel=0.4 if size < 1000 else 0.06)
 
 
+@pytest.mark.long
 def test_more_groups_cost_no_more_noise():
     """The noise in a count is the same for two wards as for five."""
     noises = []

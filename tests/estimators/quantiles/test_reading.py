@@ -124,6 +124,7 @@ def test_errors_and_intervals_through_the_door(law, n, rho, m, shift, draws):
     assert row["flagged"] <= 0.1
 
 
+@pytest.mark.long
 def test_heaped_ages_are_exact_where_a_heap_holds_the_rank():
     """The median of ages is 45 with 1 row in 13 at it, and a decile lies at a heap, too."""
     draws = [_drawn(("ages", 1_000, 0.1, 100, 0.0, seed)) for seed in range(20)]

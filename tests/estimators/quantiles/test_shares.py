@@ -120,6 +120,7 @@ def test_what_cannot_be_counted_is_refused_at_no_price(given, why):
     assert not curator.statement().charges
 
 
+@pytest.mark.long
 def test_a_threshold_is_counted_as_exactly_as_a_level():
     """Its edge is in every round, so that the whole budget counts it."""
     off = []

@@ -41,6 +41,7 @@ def test_widths_of_gaussian_rows_come_out_as_it_says(estimator, n, budget):
         assert 1 / 1.3 <= halves[number.column] / (1.96 * number.error) <= 1.3
 
 
+@pytest.mark.long
 def test_it_is_the_same_again_and_leaves_the_public_rows_alone():
     rows = gaussian(80, 3)
     before = rows.copy()
@@ -91,6 +92,7 @@ def test_no_logarithm_of_a_left_tail_of_negative_values_or_of_what_is_one_alread
     assert not any(line.startswith("log1p(") and "would be estimated" in line for line in said.sentences())
 
 
+@pytest.mark.long
 def test_columns_that_are_constant_nearly_so_heaped_or_computed_are_named_with_what_to_do():
     generator = np.random.default_rng(5)
     balance, paid = generator.normal(500.0, 90.0, 100), generator.normal(200.0, 40.0, 100)
@@ -113,6 +115,7 @@ def test_columns_that_are_constant_nearly_so_heaped_or_computed_are_named_with_w
     assert not any("age" in line for line in said)
 
 
+@pytest.mark.long
 def test_missing_cells_are_counted_by_column_and_rehearsed(tmp_path):
     """A third of the rows of a file have no income: the column is named, and intervals are those of fewer rows."""
     frame = pd.DataFrame(gaussian(90, 2), columns=["age", "income"])
@@ -126,6 +129,7 @@ def test_missing_cells_are_counted_by_column_and_rehearsed(tmp_path):
     assert ratio == pytest.approx(np.sqrt(3 / 2), rel=0.15)
 
 
+@pytest.mark.long
 def test_codes_of_public_rows_are_among_the_rehearsed_ones():
     """A code in every tenth row, left out of the public rows, reaches the private ones and widens its column."""
     rows = gaussian(100, 2)

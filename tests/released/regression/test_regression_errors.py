@@ -56,6 +56,7 @@ def stated(found):
     ])  # fmt: skip
 
 
+@pytest.mark.long
 def test_small_noise_has_the_stated_spread_in_every_number():
     """Of coefficients, R^2, scatter, correlations and partial correlations."""
     generator, sd = np.random.default_rng(5), 0.004
@@ -73,6 +74,7 @@ def loadings_of(found):
     return [number["value"] for number in found.to_json()["numbers"]]
 
 
+@pytest.mark.long
 def test_principal_components_have_the_stated_spread():
     """Of variances, shares and loadings, of the correlation matrix and of the covariance."""
     generator, sd = np.random.default_rng(6), 0.002
