@@ -107,7 +107,7 @@ class Grouped:
     by_values: tuple[str, ...] = setting(
         (), planned=True, help='The groups by that column: A,B,"C, D". Default: the groups of the public rows'
     )
-    label: tuple[str, ...] = setting((), help="Names of groups to show: union:1=member")
+    label: tuple[str, ...] = setting((), help="Groups' names: union:0=others,union:1=members")
 
 
 OF_GROUPS = ("by", "by_values", "label")
