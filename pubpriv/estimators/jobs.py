@@ -372,6 +372,8 @@ def _ingested(
     beside = ids if job.by is None else (*ids, named_source(job.by))
     public = job.checked(_public(job, validation, runner, tuple(map(text_of, beside)), hashed))
     by = _groups(job, runner, hashed)
+    if by is not None:
+        labels_of(by, job.label)  # refuses a wrong one before anything is spent
     dated = "" if periods is None else text_of(periods.column), job.rows_of or ""
     # as the user wrote them: an expression that is also the name of a column is refused
     named = job.columns or public.columns, job.columns is None, tuple(map(text_of, ids)), by, *dated
@@ -397,22 +399,16 @@ def _groups(job: Job, runner: Runner, hashed: _Hash) -> ByCategory | None:
     """Groups as declared, or as found in the public rows; never as found in the private table.
 
     Raises:
-        InvalidInput: neither exist, or a label names no group.
+        InvalidInput: neither exist.
     """
     if job.by is None:
         return None
-    by = _unlabelled_groups(job, job.by, runner, hashed)
-    labels_of(by, job.label)
-    return by
-
-
-def _unlabelled_groups(job: Job, column: str, runner: Runner, hashed: _Hash) -> ByCategory:
     values = tuple(getattr(job.settings, "by_values", ()))
     if values:
-        return ByCategory(column, values)
+        return ByCategory(job.by, values)
     if job.public is None:
         raise InvalidInput("without public rows, name the groups: --by-values A,B")
-    found: ByCategory = runner(_ingest_groups, Place(), job.public, hashed(job.public), column)
+    found: ByCategory = runner(_ingest_groups, Place(), job.public, hashed(job.public), job.by)
     return found
 
 
