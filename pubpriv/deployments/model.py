@@ -234,12 +234,13 @@ class Dataset(Part):
     def _changes_between_runs(self) -> Self:
         """Refuse a schedule if nothing says that its runs find other rows: each would pay for the same ones."""
         lake = LakeName.of(self.private)
-        pinned = lake is not None and bool(lake.version)
-        if self.periods is not None or (not pinned and (self.table_changes or lake is not None)):
+        pinned = lake.version if lake else ""
+        newest = lake is not None and not pinned
+        if self.periods is not None or newest or (self.table_changes and not pinned):
             return self
         for number, release in enumerate(self.releases):
             if release.schedule is not None:
-                raise wrong_at(_unchanged(release.name, lake), "releases", number, "schedule")
+                raise wrong_at(_unchanged(release.name, pinned), "releases", number, "schedule")
         return self
 
     def _check_allotment(self, number: int, release: Series, cap: Budget) -> None:
@@ -328,11 +329,11 @@ class Audit(Part):
         )
 
 
-def _unchanged(release: str, lake: LakeName | None) -> str:
-    """Say what to write if a scheduled release would find the rows of the run before."""
-    if lake is not None and lake.version:
+def _unchanged(release: str, pinned: str) -> str:
+    """Say what to write if a scheduled release would find the rows of the run before, of a `pinned` version or none."""
+    if pinned:
         return (
-            f"release {release} has a schedule, and a version of a table never changes: leave @{lake.version} out of "
+            f"release {release} has a schedule, and a version of a table never changes: leave @{pinned} out of "
             "private, and each run reads the newest version"
         )
     return (
