@@ -289,7 +289,6 @@ BAD = {
 """Name: (maker, a part of the text); making it, or asking it, is refused."""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", BAD)
 def test_a_malformed_question_is_refused_before_the_charge(name, curator):
     """Each with a text that names what is wrong."""

@@ -37,7 +37,6 @@ def test_nothing_is_found_without_a_bug():
     assert [finding.detail for finding in _periods.findings(True, 0) if not finding.holds] == []
 
 
-@pytest.mark.long
 def test_a_row_outside_the_period_that_counts(monkeypatch):
     """The mask is forgotten, or the first day of the next month is taken too."""
     monkeypatch.setattr(_dated, "in_span", lambda array, _: np.ones(len(array), dtype=bool))

@@ -151,7 +151,6 @@ def test_a_handle_that_tells_how_many_pieces_a_table_has(monkeypatch):
     assert "persons: the table; persons: the run" in found
 
 
-@pytest.mark.long
 def test_groups_and_messages_that_know_the_number_of_rows(monkeypatch):
     """Groups are drawn to as many rows as there are, and somebody says how many."""
     by_group = next(each for each in _hidden.drivers(0) if "mean, by group" in each.name)

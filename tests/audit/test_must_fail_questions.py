@@ -193,7 +193,6 @@ def test_shares_that_lean_on_other_records(monkeypatch):
 COMPLETED = "completed-gram", "completed-tight", "completed-shells", "completed-cells"
 
 
-@pytest.mark.long
 def test_uncertain_directions_without_their_bound(monkeypatch):
     """Records are kept as if V V' took no room: clipped to the whole radius, they are longer than the price is for."""
     assert not broken(*COMPLETED)
@@ -232,7 +231,6 @@ def test_patterns_that_lean_on_each_other(monkeypatch):
     assert set(broken("completed-gram", "completed-sums", tables=20)) == {"completed-gram", "completed-sums"}
 
 
-@pytest.mark.long
 def test_a_root_of_two_lost_in_every_weight(monkeypatch):
     """Sensitivity over noise smaller than it is, wherever a question asks for it."""
     half = lambda part: squared_weight(part) / 2  # noqa: E731

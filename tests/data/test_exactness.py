@@ -79,7 +79,6 @@ def expected(one_file):
         return {name: scan(one_file, question, one) for name, question in QUESTIONS.items()}
 
 
-@pytest.mark.long
 def test_the_data_reach_every_region_and_leave_some_records_out(one_file, expected):
     """The comparisons below are not of zeros."""
     for name in PARTITIONS:

@@ -168,7 +168,6 @@ def test_persons_in_a_store_have_the_weights_that_they_have_on_disk(bucket, tmp_
         scan(there.asked(question), question)
 
 
-@pytest.mark.long
 def test_a_run_on_stored_tables_needs_no_secret_in_any_name(bucket, tmp_path):
     """Private and public table by URL: a release, whose ledger has the names and no credential."""
     put(bucket, "run/private.parquet", pa.table({"a": rows(3000, 1)[:, 0], "b": rows(3000, 2)[:, 0]}))
@@ -234,7 +233,6 @@ def test_what_is_not_there_or_damaged_is_told_as_on_a_disk(bucket):
         table.chunks()
 
 
-@pytest.mark.long
 def test_no_file_of_a_table_with_a_log_is_read_from_a_store(bucket):
     """By the name of the table, of what is above or below it, of a glob or a file; private and public."""
     table = pa.table({"a": [1.0, 2.0], "b": [1.0, 2.0]})

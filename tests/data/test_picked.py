@@ -69,7 +69,6 @@ def _einsum_that_fuses_whole_vectors(subscripts, z, _):
     return np.array([*map(_fused, columns[:whole]), *map(_rounded_twice, columns[whole:])])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("count", [64, 101])
 def test_norms_are_the_same_on_a_build_that_fuses(monkeypatch, count):
     """Where NumPy's einsum treats whole vectors and the rest of a row differently, a record is what it is in many."""

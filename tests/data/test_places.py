@@ -151,7 +151,6 @@ def of_many_points(count):
     return PerPerson(Counts(regions, 1 << 28), 1, 64)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("count", FEW_OF_MANY)
 def test_a_product_that_moves_no_public_record_is_refused_as_well(monkeypatch, count):
     """A last bit of one score in one place: which private record it moves, no trial can know."""

@@ -88,7 +88,6 @@ def test_neighbours_in_small_grids_are_no_further_apart_than_was_paid(by_region)
     assert question.squared_distance == (2 if by_region else 1) * gaussian  # a factor of sqrt(2) that would be lost
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["counts-refined", "moments-refined", "gram-refined", "gram-everything", "bisection-log", "score"]
 )

@@ -20,7 +20,6 @@ def laplace_p(drawn, scale):
     return stats.chisquare(found, masses * len(drawn)).pvalue
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("size", "draws"), [(2, 10_000), (5, 5_000), (40, 2_000)])
 def test_lengths_are_gamma_and_directions_uniform(size, draws):
     """In units of scales that differ; a scale that is off by a tenth would be seen.

@@ -16,7 +16,6 @@ QUESTION = {"type": "Counts"}
 WIDE = ((1 << 30, 10),)
 
 
-@pytest.mark.long
 def test_gaussians_come_to_their_exact_epsilon():
     """Never below Balle and Wang's, and within the discretisation of it."""
     for parts in ([Fraction(1, 4)], [Fraction(1, 100)] * 7 + [Fraction(1, 3)], [Fraction(9)]):

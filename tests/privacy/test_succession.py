@@ -213,7 +213,6 @@ def both_ways(folder, kind, seed, deeds=36):
     return summary
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["approx", "periods"])
 def test_a_history_goes_on_as_if_the_books_had_never_been_closed(tmp_path, kind):
     """Balances, room, refusals with their amounts, newest runs and series: again and again, through three ledgers."""
@@ -285,7 +284,6 @@ def stands(old_url, new_url, archive):
     return *open_, begun
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("stride", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_wherever_it_is_killed_one_ledger_takes_charges_at_most_and_the_same_call_goes_on(tmp_path, stride):
     """At each record, export and transaction; a ledger that waits or is closed registers nothing new either."""

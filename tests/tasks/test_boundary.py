@@ -220,7 +220,6 @@ def test_names_and_descriptions_show_and_no_tag_asks_for_a_slot():
     assert private.tags == public.tags == set()
 
 
-@pytest.mark.long
 def test_global_settings_do_not_undo_it(in_new_process, monkeypatch):
     for name in (
         "PREFECT_RESULTS_PERSIST_BY_DEFAULT",
@@ -274,7 +273,6 @@ print(key(a=MIXTURE, b=0.1, c=PublicHandle.store(PublicTable(('age', 'cost'), RO
 """
 
 
-@pytest.mark.long
 def test_keys_are_the_same_in_every_process_and_place(in_new_process, tmp_path):
     here = key(a=MIXTURE, b=0.1, c=PublicHandle.store(PublicTable(("age", "cost"), ROWS), tmp_path / "here"))
     code = KEY_ELSEWHERE.format(folder=str(Path(__file__).parent))

@@ -30,7 +30,6 @@ def strangers(folder: str, source: str) -> list[str]:
     return found
 
 
-@pytest.mark.long
 def test_modules_with_an_underscore_are_used_by_their_folder_alone():
     """In the package; tests may look inside."""
     files = list(PACKAGE.rglob("*.py"))

@@ -32,7 +32,6 @@ def loose(source: str) -> list[str]:
     return found + [node.id for node in nodes if isinstance(node, ast.Name) and node.id == "__debug__"]
 
 
-@pytest.mark.long
 def test_no_check_of_the_product_is_an_assert():
     """All that guards privacy or input raises by itself; what was checked once is checked here."""
     files = [path for package in SHIPPED for path in (ROOT / package).rglob("*.py")]

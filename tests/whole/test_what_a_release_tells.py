@@ -177,7 +177,6 @@ def test_made_up_release_ids_hold_the_day_and_chance():
     assert all(re.fullmatch(r"20\d{6}-[0-9a-f]{16}", each) for each in ids)
 
 
-@pytest.mark.long
 def test_the_id_of_a_deployed_run_without_a_period_hides_its_time(monkeypatch):
     """Prefect's own identities begin with the time in milliseconds; a retry has the same id, another run has not."""
     due = datetime(2026, 11, 21, 14, 3, 27, tzinfo=UTC)
