@@ -51,13 +51,13 @@ _TRUTHS = {"1": True, "true": True, "0": False, "false": False}
 
 _DAY_0, _DAY_0_OF_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
 _NO_LEAP_DAY = 60
-"""In the calendar from 1900 the day of this number, the 29th of February 1900, never was."""
+"""Number of the 29th of February 1900, a day that never was, in the calendar from 1900."""
 
 _LAST_DAY = datetime(9999, 12, 31)
 """The last day that Excel, and Python, know."""
 
 _MILLISECONDS = 86_400_000
-"""Of a day: the precision of times in a sheet. Their numbers of days are exact to a microsecond at best."""
+"""Milliseconds of a day, the precision of times in a sheet: numbers of days are exact to a microsecond at best."""
 
 
 @dataclass(frozen=True)
